@@ -1,0 +1,64 @@
+package idem
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// storeOp is one call of the store, as data: it is made again byte for byte.
+type storeOp struct {
+	do         func(s Store, ctx context.Context, op *storeOp) (Result, error)
+	name       string
+	old, value []byte
+	ttl        time.Duration
+}
+
+func doCreate(s Store, ctx context.Context, op *storeOp) (Result, error) {
+	return s.Create(ctx, op.name, op.value, op.ttl)
+}
+
+func doSwap(s Store, ctx context.Context, op *storeOp) (Result, error) {
+	return s.Swap(ctx, op.name, op.old, op.value, op.ttl)
+}
+
+func doLoad(s Store, ctx context.Context, op *storeOp) (Result, error) {
+	return s.Load(ctx, op.name)
+}
+
+// call makes one call of the store for a step. It is cut loose from the
+// request, because a client that leaves does not make an outcome unknown, and
+// it ends by limit.
+func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *storeOp) (Result, error) {
+	if !g.steps && g.observer == nil {
+		return op.do(g.store, context.Background(), op)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if g.steps {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(WithStoreStep(ctx, step), limit)
+		defer cancel()
+	}
+	if g.observer == nil {
+		return op.do(g.store, ctx, op)
+	}
+	begin := g.clock.now()
+	ctx, end := Observe(ctx, g.observer, Step{Kind: StepStore, Call: step})
+	res, err := op.do(g.store, ctx, op)
+	end(StepResult{Err: err, Elapsed: g.clock.since(begin)})
+	return res, err
+}
+
+// askTries is how often a call is made before its outcome stays unknown.
+const askTries = 3
+
+// ask makes a call whose outcome must be known and asks again, with the same
+// bytes, where it is not: an error says only that nothing is known.
+func (g *Guard) ask(ctx context.Context, step string, op *storeOp) (res Result, err error) {
+	for try := 1; ; try++ {
+		if res, err = g.call(ctx, step, g.describe.WorstCall, op); err == nil || try == askTries || broken.Is(broken.S9NoAskAgain) {
+			return res, err
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package idem
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// card is an operation's own small record (PROTOCOL T6). It is JSON, so that
+// an operator can read it.
+type card struct {
+	Version      int      `json:"v"`
+	Since        int64    `json:"since"`        // microseconds: from when on every run left a record
+	NameKey      string   `json:"nameKey"`      // check value of the name key
+	Fingerprints []string `json:"fingerprints"` // the last two choices, newest last
+	Policy       string   `json:"policy"`       // hash of the policy of who wrote it last
+	Counter      int      `json:"n"`
+}
+
+const (
+	cardLife   = 100 * 24 * time.Hour
+	cardPeriod = time.Minute
+	cardRetry  = time.Second
+)
+
+// cardState is what a guard remembers of a card.
+type cardState struct {
+	mu    sync.RWMutex
+	read  bool
+	since time.Time
+	alien atomic.Bool // it was made with another name key
+}
+
+var errNameKey = errors.New("idem: the store's records were made with another NameKey: give the one they were made with, or another Prefix; a name key is never changed while records live")
+
+// proves is T1 (b): whether no record proves no run, for a token issued then.
+// A token says whole seconds, rounded down, so a stamp that is not before
+// since was not issued before it.
+func (s *cardState) proves(issued time.Time, age time.Duration, p *Policy) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.read || age >= p.Retention-slack {
+		return false
+	}
+	return !issued.Before(s.since) || broken.Is(broken.T6SinceUnread)
+}
+
+func (s *cardState) isRead() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.read
+}
+
+// Degraded tells whether tokens of this operation are issued while their
+// protection cannot be told: its card was not read yet.
+func (g *Guard) Degraded(name string) bool {
+	op := g.operations[name]
+	return op == nil || !op.card.isRead() || op.card.alien.Load()
+}
+
+// cardName is the name of an operation's card. No key can make it: those names
+// end in 26 characters.
+func (g *Guard) cardName(op *operation) string { return g.prefix + op.policy.Operation + ":card" }
+
+// keepCards reads every card once a minute, and sooner while one is unread. It
+// corrects the clock by the way.
+func (g *Guard) keepCards() {
+	timer := time.NewTimer(cardPeriod)
+	defer timer.Stop()
+	for {
+		if !g.cardsRead() {
+			timer.Reset(cardRetry)
+		}
+		select {
+		case <-timer.C:
+		case <-g.closed:
+			return
+		}
+		if err := g.readCards(context.Background()); err != nil {
+			g.log.Warn("idem cards cannot be read", "error", err)
+		}
+		timer.Reset(cardPeriod)
+	}
+}
+
+func (g *Guard) cardsRead() bool {
+	for _, op := range g.operations {
+		if !op.card.isRead() {
+			return false
+		}
+	}
+	return true
+}
+
+// readCards reads the store's clock and every card. It stops at the first call
+// that fails: the others would too.
+func (g *Guard) readCards(ctx context.Context) error {
+	if err := g.readClock(ctx); err != nil {
+		return err
+	}
+	for _, op := range g.operations {
+		if err := g.readCard(ctx, op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Guard) readClock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.describe.WorstCall)
+	defer cancel()
+	return g.clock.adjust(ctx, g.store)
+}
+
+// confirm reads the clock and the card anew, before a death is certified.
+func (g *Guard) confirm(ctx context.Context, op *operation) error {
+	if err := g.readClock(ctx); err != nil {
+		return err
+	}
+	return g.readCard(ctx, op)
+}
+
+// readCard reads one card and makes it where there is none.
+func (g *Guard) readCard(ctx context.Context, op *operation) error {
+	ctx, end := Observe(ctx, g.observer, Step{Kind: StepCard, Operation: op.policy.Operation})
+	err := g.syncCard(ctx, op)
+	end(StepResult{Err: err})
+	return err
+}
+
+func (g *Guard) syncCard(ctx context.Context, op *operation) error {
+	res, err := g.ask(ctx, "load", &storeOp{do: doLoad, name: g.cardName(op)})
+	for range maxSwaps {
+		if err != nil {
+			return fmt.Errorf("idem: the card of %s: %w", op.policy.Operation, err)
+		}
+		value, next, lost := res.Value, card{}, false
+		if value == nil {
+			next, lost = g.newCard(op), true
+		} else if next, err = g.acceptCard(ctx, op, res); err != nil {
+			return err
+		} else if next.Version == 0 {
+			return nil // as it should be
+		}
+		wanted, _ := json.Marshal(next)
+		write := storeOp{do: doSwap, name: g.cardName(op), old: value, value: wanted, ttl: cardLife}
+		if lost {
+			write.do = doCreate
+		}
+		if res, err = g.ask(ctx, "settle", &write); err != nil {
+			continue
+		}
+		if res.Done && lost {
+			g.madeCard(ctx, op, next)
+			return nil
+		}
+		if res.Done {
+			return nil
+		}
+		if res.Value != nil && res.Left == 0 {
+			res.Left = cardLife // just made by another
+		}
+	}
+	return fmt.Errorf("idem: the card of %s keeps changing", op.policy.Operation)
+}
+
+func (g *Guard) newCard(op *operation) card {
+	return card{
+		Version: 1, Since: g.clock.corrected().UnixMicro(), NameKey: g.names.checkValue(),
+		Fingerprints: []string{op.policy.Fingerprint.String()}, Policy: op.policyHash(),
+	}
+}
+
+// madeCard notes that there was no card. The first one of an operation is
+// nothing to speak of; one that was there before means that the store lost its
+// data.
+func (g *Guard) madeCard(ctx context.Context, op *operation, c card) {
+	op.card.mu.Lock()
+	before := op.card.read
+	op.card.read, op.card.since = true, time.UnixMicro(c.Since)
+	op.card.mu.Unlock()
+	if before {
+		g.log.LogAttrs(ctx, slogError, "store lost its data: tokens issued before now are forgotten", attrOp(op))
+	}
+}
+
+// acceptCard takes over what a card says and returns the card to write in its
+// place, of version 0 where it may stay.
+func (g *Guard) acceptCard(ctx context.Context, op *operation, res Result) (card, error) {
+	var c card
+	if err := json.Unmarshal(res.Value, &c); err != nil || c.Version != 1 {
+		return c, fmt.Errorf("idem: the card of %s cannot be read: it was written by another version, or by something else", op.policy.Operation)
+	}
+	alien := c.NameKey != g.names.checkValue() && !broken.Is(broken.T6NameKeyUnread)
+	since := time.UnixMicro(c.Since)
+	op.card.mu.Lock()
+	lost := op.card.read && since.After(op.card.since)
+	if !op.card.read || lost {
+		op.card.since = since
+	}
+	op.card.read = !alien
+	op.card.alien.Store(alien)
+	op.card.mu.Unlock()
+	if alien {
+		return c, errNameKey
+	}
+	if lost {
+		g.log.LogAttrs(ctx, slogError, "card is younger than it was: tokens issued before it are forgotten", attrOp(op))
+	}
+	choice, change := op.policy.Fingerprint.String(), false
+	if !slices.Contains(c.Fingerprints, choice) {
+		c.Fingerprints, change = append(c.Fingerprints, choice), true
+		c.Fingerprints = c.Fingerprints[max(0, len(c.Fingerprints)-2):]
+	}
+	if res.Left > 0 && res.Left < cardLife/2 {
+		change = true
+	}
+	if !change {
+		return card{}, nil
+	}
+	c.Counter++
+	c.Policy = op.policyHash()
+	return c, nil
+}
+
+// policyHash is a short hash of a policy, to notice that processes differ.
+func (op *operation) policyHash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", *op.policy))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Ready returns nil when the store answers and every operation's card was
+// read, and otherwise what is in the way.
+func (g *Guard) Ready(ctx context.Context) error {
+	select {
+	case <-g.closed:
+		return ErrClosed
+	default:
+	}
+	return g.readCards(ctx)
+}

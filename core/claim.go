@@ -1,0 +1,452 @@
+package idem
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// Intent is what somebody wants done once.
+type Intent struct {
+	Operation string
+	Scope     string // whose key it is
+	Key       string // a client's key, or one derived from the message; or
+	Token     Token  // a token issued by this house
+	Context   string // what the token is bound to, such as a cart
+	Traits    []string
+	// Fingerprint decides whether a repeat is the same request.
+	Fingerprint Fingerprint
+	Trace       []byte // the traceparent of the span that this request runs in
+	Source      string // where the key came from, for telemetry
+
+	id *identity
+}
+
+// identity is what names and judges a claim, computed once (PROTOCOL P9).
+type identity struct {
+	op     *operation
+	name   string
+	token  bool
+	bound  bool
+	issued time.Time
+	life   time.Duration
+}
+
+// maxIntentKey bounds a key from a caller that is not HTTP.
+const maxIntentKey = 1024
+
+// Verify judges an intent from its head alone, without a store call: is there
+// a key, is the token ours, of this scope and operation. It returns the intent
+// with its identity computed, which Claim and Do then use. A refusal is a
+// [*RefusedError] with Missing, Malformed or Foreign; ErrNoScope and
+// ErrUnknownOperation say that the caller is wrong. A token that is ours but
+// not for this context passes: whatever it ran already is still answered.
+func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
+	op := g.operations[in.Operation]
+	if op == nil {
+		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
+	}
+	if in.Scope == "" && !g.unscoped {
+		return in, ErrNoScope
+	}
+	refuse := func(v Verdict, err error) (Intent, error) {
+		return in, &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
+	}
+	id := &identity{op: op, bound: true}
+	switch {
+	case !in.Token.IsZero():
+		if !op.policy.UsesToken() {
+			return refuse(Malformed, errors.New("this operation takes no tokens"))
+		}
+		ours, bound := g.signer.verify(in.Token, g.clock.corrected(), in.Operation, in.Scope, in.Context, in.Traits)
+		if !ours {
+			return refuse(Foreign, nil)
+		}
+		id.token, id.bound = true, bound
+		id.issued, id.life = in.Token.issuedAt(), in.Token.life()
+		id.name = g.names.tokenRecord(g.prefix, in.Operation, in.Scope, in.Token)
+	case in.Key != "":
+		if len(in.Key) > maxIntentKey {
+			return refuse(Malformed, fmt.Errorf("the key is longer than %d bytes", maxIntentKey))
+		}
+		id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, in.Key)
+	default:
+		return refuse(Missing, nil)
+	}
+	in.id = id
+	return in, nil
+}
+
+// Claim is one request's part in an intent: the right to run it, or what is
+// known about it. A claim that was won ends once, by Complete, Fail, Release,
+// Doubt or End; its methods may be called from any goroutine.
+type Claim struct {
+	g       *Guard
+	id      *identity
+	fp      Fingerprint
+	trace   []byte
+	source  string
+	nonce   owner
+	verdict Verdict
+	won     bool
+	seen    found // what the verdict was read from, where it was not won
+	retry   time.Duration
+	refusal error
+
+	run runContext
+
+	mu       sync.Mutex
+	known    []byte // the value now known to be in the store
+	rec      record // what it says
+	sends    []send // values sent and not known to be gone
+	deadline time.Time
+	start    time.Time // of the run, by the host's clock
+	last     uint16    // the highest counter used
+	pending  *pending  // a renewal of unknown outcome: sent again as it is
+	lost     error     // why the claim is no longer ours
+	marked   bool      // effects were marked, or may have been
+	markErr  error     // what a failed mark returned
+	note     []byte
+	ended    bool   // a settle was begun
+	outcome  *found // what the settle wrote, or is still writing
+	wake     chan struct{}
+	waiting  int
+
+	writing  sync.Mutex // one renewal or mark at a time
+	due      time.Time  // when the next renewal is due
+	keepAt   time.Time  // keeper: when the claim next needs looking at
+	position int        // keeper: place in its heap, -1 outside
+}
+
+// send is one value on its way, and the moment before it was first sent: a
+// resend does not move the deadline that follows from it (PROTOCOL P5).
+type send struct {
+	counter uint16
+	first   time.Time
+}
+
+// runContext is the context of a handler: cut loose from the connection
+// (PROTOCOL P7), ended by the loss of the claim, MaxRun or Close.
+type runContext struct {
+	context.Context
+	end   context.CancelCauseFunc
+	claim *Claim
+}
+
+type claimKey struct{}
+
+func (r *runContext) Value(key any) any {
+	if _, ok := key.(claimKey); ok {
+		return r.claim
+	}
+	return r.Context.Value(key)
+}
+
+// Won says that the action is to be run now, by the caller.
+func (c *Claim) Won() bool { return c.won }
+
+// Verdict returns what became of the intent: for a claim that was won, what
+// its settle said, and zero before it.
+func (c *Claim) Verdict() Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.verdict
+}
+
+// Context returns the context to run the action in, nil unless won. It ends
+// with cause ErrClaimLost, ErrMaxRun or ErrClosed, and after the settle.
+func (c *Claim) Context() context.Context {
+	if !c.won {
+		return nil
+	}
+	return &c.run
+}
+
+// Fence returns the number that orders the runs of this record, 0 unless won.
+func (c *Claim) Fence() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.won {
+		return 0
+	}
+	return c.rec.fence
+}
+
+// Kept returns the answer that was found, false where none was.
+func (c *Claim) Kept() (Payload, bool) {
+	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
+}
+
+// Origin returns the traceparent of the run that did the work, as its record
+// keeps it; nil where none is kept.
+func (c *Claim) Origin() []byte { return unpackTrace(c.seen.rec.trace) }
+
+// Refused returns why the intent was neither run nor replayed, nil otherwise.
+func (c *Claim) Refused() *RefusedError {
+	if c.won || c.verdict == Replayed {
+		return nil
+	}
+	return &RefusedError{Verdict: c.verdict, Operation: c.id.op.policy.Operation, RetryAfter: c.retry, Err: c.refusal}
+}
+
+// policy is shorthand.
+func (c *Claim) policy() *Policy { return c.id.op.policy }
+
+// asker gathers what judges this claim beside the record.
+func (c *Claim) asker() asker {
+	now := c.g.clock.corrected()
+	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true}
+	if a.token {
+		age := now.Sub(c.id.issued)
+		a.expired = age >= c.id.life
+		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
+	}
+	return a
+}
+
+// Claim claims an intent, waiting where the policy says so and another owner
+// is running it. The decision is the claim's Verdict; an error means that
+// nothing could be decided: the store is out of reach (ErrUnavailable, with a
+// claim that says Unavailable), the guard is closed, or the intent itself is
+// wrong (nil claim).
+func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
+	if in.id == nil {
+		var err error
+		if in, err = g.Verify(ctx, in); err != nil {
+			var refused *RefusedError
+			if errors.As(err, &refused) {
+				id := &identity{op: g.operations[in.Operation]}
+				return &Claim{g: g, id: id, verdict: refused.Verdict, refusal: refused.Err}, nil
+			}
+			return nil, err
+		}
+	}
+	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, trace: packTrace(in.Trace), source: in.Source, position: -1}
+	_, _ = rand.Read(c.nonce[:]) // never fails
+	if broken.Is(broken.P9RecomputedName) {
+		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
+	}
+	err := g.claim(ctx, c)
+	return c, err
+}
+
+// claim fills in c.
+func (g *Guard) claim(ctx context.Context, c *Claim) error {
+	if c.id.op.card.alien.Load() {
+		return c.unavailable(errNameKey)
+	}
+	local, open := g.running.enter(c.id.name)
+	if !open {
+		return c.unavailable(ErrClosed)
+	}
+	obs, end := c.observe(ctx, Step{Kind: StepClaim})
+	view, have := local.view()
+	waiting, err := c.decide(obs, view, have, false)
+	end(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
+	if waiting {
+		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
+		err = g.await(obs, c)
+		end(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
+	}
+	if c.won && c.late() {
+		c.won, c.known = false, nil
+		g.janitor.mend(c.id, c.rec, nil)
+		err = c.unavailable(errLate)
+	}
+	if !c.won {
+		g.running.leave(c.id.name)
+		return err
+	}
+	c.begin(ctx)
+	return nil
+}
+
+var errLate = errors.New("the claim was won too late to be used: less than the margin of its lease is left")
+
+// late tells whether the store took so long that less than the margin of the
+// lease is left; such a claim is given back unstarted (PROTOCOL I11).
+func (c *Claim) late() bool {
+	return passed(c.deadline, c.g.clock.now()) && !broken.Is(broken.I11LateStart)
+}
+
+// observe starts a step about this claim.
+func (c *Claim) observe(ctx context.Context, s Step) (context.Context, func(StepResult)) {
+	if c.g.observer == nil {
+		return ctx, func(StepResult) {}
+	}
+	s.Operation, s.Source, s.KeyHash = c.policy().Operation, c.source, KeyHash(c.id.name)
+	begin := c.g.clock.now()
+	ctx, end := Observe(ctx, c.g.observer, s)
+	return ctx, func(r StepResult) { r.Elapsed = c.g.clock.since(begin); end(r) }
+}
+
+// decide asks the store until the table gives a verdict, the claim is won, or
+// there is somebody to wait for. have says that f was looked at just now; look
+// says to look before claiming, as a waiter does.
+func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting bool, err error) {
+	for rounds, looks := 0, 0; rounds < 3 && looks < 4; {
+		st, verdict := judge(c.asker(), f)
+		if !have && (look || st == stepAnswer) {
+			st = stepLook
+		}
+		var res Result
+		switch st {
+		case stepAnswer:
+			return false, c.answer(ctx, f, verdict)
+		case stepWait:
+			c.seen = f
+			return true, nil
+		case stepLook:
+			looks++
+			res, err = c.g.ask(ctx, "load", &storeOp{do: doLoad, name: c.id.name})
+		case stepCreate:
+			rounds++
+			res, err = c.send(ctx, storeOp{do: doCreate}, c.fresh(StateProcessing, 0))
+		case stepTake:
+			rounds++
+			res, err = c.send(ctx, storeOp{do: doSwap, old: f.value}, taken(f, c.fresh(StateProcessing, 0)))
+		case stepBury:
+			rounds++
+			res, err = c.bury(ctx)
+			if err == nil && res.Done {
+				return false, c.answer(ctx, found{}, Dead)
+			}
+		}
+		if err != nil {
+			return false, c.unavailable(err)
+		}
+		if c.won {
+			return false, nil
+		}
+		f, have = readFound(res), true
+	}
+	c.verdict, c.retry, c.seen = InFlight, time.Second, f
+	return false, nil
+}
+
+// fresh is a new record of this request.
+func (c *Claim) fresh(s State, flags byte) record {
+	p := c.policy()
+	return record{
+		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
+		lease: uint16(p.Lease / minLease), t0: uint32(p.Retention / time.Second), fp: c.fp, trace: c.trace,
+	}
+}
+
+// send claims: one Create or Swap, asked again while its outcome is unknown,
+// and then handed to the janitor. What is there and carries our nonce and
+// fence is our own claim, whose reply was lost (PROTOCOL P3).
+func (c *Claim) send(ctx context.Context, op storeOp, mine record) (Result, error) {
+	op.name, op.value, op.ttl = c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
+	if broken.Is(broken.P11LeaseAsTTL) {
+		op.ttl = mine.leaseTime()
+	}
+	first := c.g.clock.now()
+	if broken.Is(broken.P1CheckThenSet) {
+		return c.sendTorn(ctx, &op, mine, first)
+	}
+	res, err := c.g.ask(ctx, "claim", &op)
+	if err != nil {
+		c.g.counts.unknown.Add(1)
+		c.g.janitor.mend(c.id, mine, op.old)
+		return res, err
+	}
+	c.hear(&op, mine, first, res)
+	return res, nil
+}
+
+// hear wins the claim where res says that it is ours.
+func (c *Claim) hear(op *storeOp, mine record, first time.Time, res Result) {
+	if !res.Done {
+		f := readFound(res)
+		ours := f.value != nil && f.unread == nil && f.rec.isOf(mine.owner, mine.fence)
+		if !ours || broken.Is(broken.P3ForeignNonce) {
+			return
+		}
+		op.value, mine = f.value, f.rec
+	}
+	if broken.Is(broken.P5DeadlineFromReply) {
+		first = c.g.clock.now()
+	}
+	c.won, c.known, c.rec = true, op.value, mine
+	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
+	c.due = first.Add(c.policy().Lease / 3)
+	c.sends = append(c.sends[:0], send{mine.counter, first})
+}
+
+// bury writes BURIED where nothing is, in the one step that finds nothing.
+func (c *Claim) bury(ctx context.Context) (Result, error) {
+	ctx, end := c.observe(ctx, Step{Kind: StepBury})
+	r := c.fresh(StateBuried, 0)
+	r.trace = nil
+	op := storeOp{do: doCreate, name: c.id.name, value: r.append(nil), ttl: r.retention()}
+	res, err := c.g.ask(ctx, "bury", &op)
+	end(StepResult{State: StateBuried, Err: err})
+	if err == nil && !res.Done && string(res.Value) == string(op.value) {
+		res.Done = true // our own burial, whose reply was lost
+	}
+	return res, err
+}
+
+// answer ends a claim that was not won.
+func (c *Claim) answer(ctx context.Context, f found, v Verdict) error {
+	if v == Dead {
+		// The card is read once more before a death is certified: somebody may
+		// have run without a record since it was read last (PROTOCOL T6).
+		if err := c.g.confirm(ctx, c.id.op); err != nil {
+			return c.unavailable(err)
+		}
+		if !c.asker().provable && !broken.Is(broken.T1DeadUnproved) {
+			v = Forgotten
+		}
+	}
+	c.verdict, c.seen = v, f
+	switch {
+	case f.unread != nil:
+		c.g.log.LogAttrs(ctx, slogError, "record cannot be read: it is held", attrOperation(c), attrKey(c), attrError(f.unread))
+	case v == Uncertain:
+		c.retry = retryUncertain
+	case (v == Replayed || v == Used) && f.rec.fp.Version != c.fp.Version:
+		c.g.counts.strange.Add(1)
+	}
+	return nil
+}
+
+// unavailable ends a claim about which nothing could be decided.
+func (c *Claim) unavailable(err error) error {
+	c.verdict, c.retry = Unavailable, time.Second
+	c.refusal = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return c.refusal
+}
+
+// begin starts the run of a won claim.
+func (c *Claim) begin(ctx context.Context) {
+	g := c.g
+	parent := context.WithoutCancel(ctx)
+	if broken.Is(broken.P7Attached) {
+		parent = ctx
+	}
+	c.run.Context, c.run.end = context.WithCancelCause(parent)
+	c.run.claim = c
+	c.start = g.clock.now()
+	g.running.hold(c.id.name, c)
+	g.keeper.add(c, c.due)
+}
+
+// sendTorn is P1 broken: look, then write.
+func (c *Claim) sendTorn(ctx context.Context, op *storeOp, mine record, first time.Time) (Result, error) {
+	res, err := c.g.store.Load(ctx, op.name)
+	if err != nil || (res.Value != nil && string(res.Value) != string(op.old)) {
+		return res, err
+	}
+	if _, err = c.g.store.Swap(ctx, op.name, res.Value, op.value, op.ttl); err == nil && res.Value == nil {
+		_, err = c.g.store.Create(ctx, op.name, op.value, op.ttl)
+	}
+	c.hear(op, mine, first, Result{Done: true})
+	return Result{Done: true}, err
+}

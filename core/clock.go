@@ -1,0 +1,64 @@
+package idem
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// clock is the one place of this package that reads the time. It answers two
+// questions that must not be mixed: how long something took here (host), and
+// what time it is for everybody (corrected: the store's time where the store
+// tells it, so that hosts an hour apart change nothing).
+type clock struct {
+	read   func() time.Time
+	anchor atomic.Pointer[anchor]
+}
+
+// anchor is one reading of the store's clock.
+type anchor struct{ host, store time.Time }
+
+func newClock(read func() time.Time) *clock {
+	if read == nil {
+		read = time.Now
+	}
+	return &clock{read: read}
+}
+
+// now is the host's time, for measuring.
+func (c *clock) now() time.Time { return c.read() }
+
+// since is how much time has passed from then on, by the monotonic and by the
+// wall clock, whichever says more: one stands still while a machine sleeps,
+// the other can be set back (PROTOCOL P5).
+func (c *clock) since(then time.Time) time.Duration { return elapsed(then, c.read()) }
+
+func elapsed(then, now time.Time) time.Duration {
+	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
+}
+
+// passed tells whether a moment is over by either clock.
+func passed(moment, now time.Time) bool {
+	return !now.Before(moment) || !now.Round(0).Before(moment.Round(0))
+}
+
+// corrected is the store's time as far as it is known, else the host's.
+func (c *clock) corrected() time.Time {
+	now := c.read()
+	if a := c.anchor.Load(); a != nil {
+		return a.store.Add(now.Sub(a.host))
+	}
+	return now
+}
+
+// adjust reads the store's clock, where it has one to tell.
+func (c *clock) adjust(ctx context.Context, s Store) error {
+	before := c.read()
+	told, ok, err := StoreClock(ctx, s)
+	if !ok {
+		return err
+	}
+	after := c.read()
+	c.anchor.Store(&anchor{host: before.Add(after.Sub(before) / 2), store: told})
+	return nil
+}

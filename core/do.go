@@ -1,0 +1,136 @@
+package idem
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// Codec turns an action's answer into bytes and back, so that it can be kept.
+type Codec[T any] interface {
+	Encode(T) (Payload, error)
+	Decode(Payload) (T, error)
+}
+
+// OutcomeCodec is a Codec that knows how a run ends from what it returned, such
+// as an HTTP answer's status. Without it, a run that returned no error
+// completes, and one that did ends by the policy's On5xx.
+type OutcomeCodec[T any] interface {
+	Codec[T]
+	Outcome(p *Policy, v T) Outcome
+}
+
+// JSON keeps answers as JSON.
+func JSON[T any]() Codec[T] { return jsonCodec[T]{} }
+
+type jsonCodec[T any] struct{}
+
+func (jsonCodec[T]) Encode(v T) (Payload, error) {
+	b, err := json.Marshal(v)
+	return Payload{Bytes: b}, err
+}
+
+func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
+	if p.Partial {
+		return v, nil
+	}
+	return v, json.Unmarshal(p.Bytes, &v)
+}
+
+// Do runs fn once for an intent and gives everybody the same answer.
+//
+// It returns fn's own value and error where fn ran now, with the verdict
+// Executed, Released, Uncertain or Unprotected; the kept value with Replayed;
+// and a [*RefusedError] with every other verdict (with Used, the value holds
+// what little was kept). Errors that are neither fn's nor a refusal say that
+// the intent or the guard is wrong: ErrNoScope, ErrUnknownOperation.
+//
+// fn runs on a context that is cut loose from ctx's cancellation and ends when
+// the claim is lost, MaxRun is over or the guard closes. The outcome is written
+// before Do returns, held back at most SettleWait. A panic of fn, and
+// runtime.Goexit, end the claim by policy and go on unchanged. With an
+// [OutcomeCodec], fn may return a value and an error: the value decides.
+func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
+	var none T
+	c, err := g.Claim(ctx, in)
+	if c == nil {
+		return none, 0, err
+	}
+	if !c.won {
+		return replay(ctx, c, codec)
+	}
+	runCtx, end := c.observe(&c.run, Step{Kind: StepRun})
+	returned := false
+	defer func() {
+		if !returned { // a panic or runtime.Goexit, which go on by themselves
+			end(StepResult{Err: errAbrupt})
+			c.endAbruptly()
+		}
+	}()
+	v, err := fn(runCtx)
+	returned = true
+	end(StepResult{Fence: c.Fence(), Err: err})
+	out, payload, undone := ending(ctx, c, codec, v, err)
+	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
+	return v, c.Verdict(), err
+}
+
+var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")
+
+// endAbruptly settles by policy a claim whose run did not return (PROTOCOL
+// P10). Nothing of a partial answer is kept.
+func (c *Claim) endAbruptly() {
+	if !broken.Is(broken.P10PanicUnsettled) {
+		_ = c.settle(context.Background(), c.policy().OutcomeOfError(), Payload{Partial: true}, false)
+	}
+}
+
+// ending says how a run that returned v and err ends, and what is kept of it.
+func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error) (out Outcome, p Payload, undone bool) {
+	if err != nil {
+		c.mu.Lock()
+		undone = c.markErr != nil && errors.Is(err, c.markErr)
+		c.mu.Unlock()
+	}
+	out = Completes
+	oc, knows := codec.(OutcomeCodec[T])
+	switch {
+	case knows:
+		out = oc.Outcome(c.policy(), v)
+	case err != nil:
+		// An error is not an answer that can be kept.
+		return c.policy().OutcomeOfError(), Payload{Partial: true}, undone
+	}
+	if out != Completes && out != Fails {
+		return out, p, undone
+	}
+	kept, encErr := codec.Encode(v)
+	if encErr != nil {
+		c.g.log.LogAttrs(ctx, slogError, "answer cannot be kept: repeats will be told that it is done", attrOperation(c), attrKey(c), attrError(encErr))
+		kept = Payload{Partial: true}
+	}
+	return out, kept, undone
+}
+
+// replay gives back what is known about an intent that was not run now.
+func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict Verdict, err error) {
+	kept, there := c.Kept()
+	if !there {
+		return v, c.verdict, c.Refused()
+	}
+	ctx, end := c.observe(ctx, Step{Kind: StepReplay, Link: c.Origin()})
+	v, err = codec.Decode(kept)
+	if err != nil {
+		// An answer that cannot be read is held like a record that cannot be
+		// read: never a miss, never a run.
+		c.g.log.LogAttrs(ctx, slogError, "kept answer cannot be read: it is held", attrOperation(c), attrKey(c), attrError(err))
+		c.verdict, c.retry, c.refusal = Uncertain, retryUncertain, errors.New("the kept answer cannot be read")
+	}
+	end(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
+	if refused := c.Refused(); refused != nil {
+		return v, c.verdict, refused
+	}
+	return v, c.verdict, nil
+}

@@ -1,0 +1,2 @@
+// Package idem makes any write safe to submit twice.
+package idem

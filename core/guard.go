@@ -1,0 +1,270 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config is what a Guard is built from. Store and Policies are required.
+type Config struct {
+	Store    Store
+	Policies []Policy
+
+	// Signer issues and verifies tokens, NameKey hashes record names. Both may
+	// be left out where the store lives and dies with this process; random ones
+	// are made then. Elsewhere they are required, the signer only where a policy
+	// takes tokens. A NameKey is never changed while records live.
+	Signer  *Signer
+	NameKey NameKey
+
+	Prefix string // of every record's name; "idem:" if empty
+
+	// Unscoped allows intents without a scope: everybody shares one.
+	Unscoped bool
+	// IssueCheck lets the application refuse to issue a token for a context.
+	IssueCheck func(ctx context.Context, operation, scope, context string) error
+
+	Observer Observer     // told of every step; nil: nobody
+	Logger   *slog.Logger // nil discards
+
+	// Clock reads the host's time; time.Now if nil. It must keep Go's monotonic
+	// reading (as time.Now().Add does) and may be called from any goroutine.
+	Clock func() time.Time
+	// SettleWait is how long an answer is held back for its outcome to be
+	// written; 250 ms if zero.
+	SettleWait time.Duration
+}
+
+// Guard decides what becomes of intents. Build one per process with [New] and
+// share it: all methods may be called from any number of goroutines.
+type Guard struct {
+	store    Store
+	describe Description
+	steps    bool // store calls carry their step
+	signer   *Signer
+	names    *namer
+	prefix   string
+	unscoped bool
+	check    func(ctx context.Context, operation, scope, context string) error
+	observer Observer
+	log      *slog.Logger
+	clock    *clock
+
+	settleWait time.Duration
+	operations map[string]*operation
+	running    runningClaims
+	keeper     *keeper
+	janitor    *janitor
+	waiters    atomic.Int64
+
+	closing sync.Once
+	closed  chan struct{}  // closed when Close begins
+	cards   sync.WaitGroup // the goroutine that reads cards
+	counts  counters
+}
+
+// operation is what a guard knows of one operation while it runs.
+type operation struct {
+	policy *Policy
+	margin time.Duration
+	life   byte // code of the life of new tokens
+	card   cardState
+	usual  durations // how long handlers took
+}
+
+// counters are kept for Stats; the observer tells the same as it happens.
+type counters struct {
+	recreated, stale, unknown, mended, pending, strange atomic.Int64
+}
+
+// Stats are a guard's counts since it was built.
+type Stats struct {
+	Recreated int64 // settles or renewals that found nothing: the store lost the claim
+	Stale     int64 // settles or renewals that found another's claim
+	Unknown   int64 // claims whose outcome stayed unknown and went to the janitor
+	Mended    int64 // of those, the ones the janitor has dealt with
+	Pending   int64 // settles being kept up in the background now
+	Strange   int64 // records whose fingerprint version could not be compared
+}
+
+// Stats returns the guard's counts.
+func (g *Guard) Stats() Stats {
+	return Stats{
+		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
+		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(),
+	}
+}
+
+// New builds a guard. Everything that is wrong with cfg is reported in one
+// error, by name. A store that does not answer now is no error: requests are
+// judged by onOutage until it does, and [Guard.Ready] says so. A store whose
+// records were made with another NameKey is one.
+func New(cfg Config) (*Guard, error) {
+	g := &Guard{
+		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
+		check: cfg.IssueCheck, observer: cfg.Observer, log: cfg.Logger, clock: newClock(cfg.Clock),
+		settleWait: or(cfg.SettleWait, 250*time.Millisecond),
+		operations: make(map[string]*operation, len(cfg.Policies)), closed: make(chan struct{}),
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	if err := g.configure(cfg); err != nil {
+		return nil, err
+	}
+	g.running.seed = maphash.MakeSeed()
+	g.keeper = newKeeper(g.clock)
+	g.janitor = newJanitor(g)
+	g.log.Info("idem started", "report", g.Report())
+	if err := g.readCards(context.Background()); errors.Is(err, errNameKey) {
+		g.keeper.stop()
+		g.janitor.stop()
+		return nil, err
+	} else if err != nil {
+		g.log.Warn("idem store does not answer yet", "error", err)
+	}
+	g.cards.Go(g.keepCards)
+	return g, nil
+}
+
+// configure checks cfg and fills in g; it starts nothing.
+func (g *Guard) configure(cfg Config) error {
+	var errs []error
+	if cfg.Store == nil {
+		errs = append(errs, errors.New("config: Store is nil: give a store, memstore.New for one process"))
+	} else {
+		g.describe = Describe(cfg.Store)
+		if s, ok := cfg.Store.(StepUser); ok {
+			g.steps = s.UsesStoreStep()
+		}
+		g.steps = g.steps || !g.describe.Local
+	}
+	if len(cfg.Policies) == 0 {
+		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
+	}
+	if cfg.SettleWait < 0 {
+		errs = append(errs, fmt.Errorf("config: SettleWait %v is negative", cfg.SettleWait))
+	}
+	tokens := false
+	for _, p := range cfg.Policies {
+		p = p.withDefaults()
+		if err := p.check(g.describe); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if g.operations[p.Operation] != nil {
+			errs = append(errs, fmt.Errorf("policy %q: there are two; an operation has one policy", p.Operation))
+			continue
+		}
+		life, _ := lifeCode(p.TokenLife) // checked above
+		tokens = tokens || p.UsesToken()
+		g.operations[p.Operation] = &operation{policy: &p, margin: g.margin(&p), life: life}
+	}
+	errs = append(errs, g.configureKeys(cfg, tokens)...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("idem: the guard cannot be built:\n%w", err)
+	}
+	return nil
+}
+
+func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
+	key := cfg.NameKey
+	if len(key) == 0 && g.describe.Local {
+		key = NameKey(GenerateKey())
+	}
+	if names, err := newNamer(key); err != nil {
+		errs = append(errs, fmt.Errorf("config: NameKey: %w", err))
+	} else {
+		g.names = names
+	}
+	if g.signer == nil && tokens {
+		if !g.describe.Local {
+			return append(errs, errors.New("config: Signer is nil, but a policy takes tokens and the store outlives this process: every process needs the same signing keys"))
+		}
+		signer, err := NewSigner(SigningKey{ID: 0, Secret: GenerateKey()})
+		if err != nil {
+			return append(errs, err)
+		}
+		g.signer = signer
+	}
+	return errs
+}
+
+// margin is how long before its lease runs out an owner stops believing in it:
+// a tenth of the lease, at least two worst calls (PROTOCOL section 8).
+func (g *Guard) margin(p *Policy) time.Duration {
+	return max(p.Lease/10, 2*g.describe.WorstCall)
+}
+
+// Close refuses new intents and waits for the runs and settles under way until
+// ctx ends; handlers that still run then find their context ended with
+// [ErrClosed]. No goroutine of the guard is left when it returns. It returns
+// ctx's error where something was left undone.
+func (g *Guard) Close(ctx context.Context) error {
+	var undone error
+	g.closing.Do(func() {
+		close(g.closed)
+		select {
+		case <-g.running.close():
+		case <-ctx.Done():
+			undone = ctx.Err()
+			g.running.each(func(c *Claim) { c.cancel(ErrClosed) })
+		}
+		g.keeper.stop()
+		if err := g.janitor.drain(ctx); err != nil {
+			undone = err
+		}
+		g.cards.Wait()
+	})
+	return undone
+}
+
+// Policy returns the running policy of an operation, defaults filled in. It is
+// shared: do not change it.
+func (g *Guard) Policy(name string) (*Policy, bool) {
+	op := g.operations[name]
+	if op == nil {
+		return nil, false
+	}
+	return op.policy, true
+}
+
+// Policies returns a copy of every policy, by operation.
+func (g *Guard) Policies() []Policy {
+	list := make([]Policy, 0, len(g.operations))
+	for _, op := range g.operations {
+		list = append(list, *op.policy)
+	}
+	slices.SortFunc(list, func(a, b Policy) int {
+		if a.Operation < b.Operation {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// Observer returns the guard's observer, which may be nil: see [Observe].
+func (g *Guard) Observer() Observer { return g.observer }
+
+// Logger returns the guard's logger, never nil.
+func (g *Guard) Logger() *slog.Logger { return g.log }
+
+// Now returns the corrected time: the store's where it tells it, else the
+// host's.
+func (g *Guard) Now() time.Time { return g.clock.corrected() }
+
+// Unscoped tells whether the guard was built for intents without a scope.
+func (g *Guard) Unscoped() bool { return g.unscoped }
+
+// Fingerprint hashes what a request asks for, as policy p wants it compared.
+func (g *Guard) Fingerprint(p *Policy, c Content) Fingerprint {
+	return g.names.fingerprint(p.Fingerprint, c)
+}

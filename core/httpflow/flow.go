@@ -1,0 +1,168 @@
+package httpflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	idem "github.com/go-idem/idem/core"
+)
+
+// DefaultDocs is where the types of problem documents are explained.
+const DefaultDocs = "https://github.com/go-idem/idem/blob/main/docs/reference/problems.md#"
+
+// Config is what a Flow is built from. Guard is required, and Scope is unless
+// the guard is Unscoped. Functions are called from many goroutines at once and
+// must not keep the Request.
+type Config struct {
+	Guard *idem.Guard
+
+	// Scope says whose key it is: a tenant, a user. "" means that nobody is
+	// signed in, which is refused with 401 (unless the guard is Unscoped). An
+	// error means that nobody can tell right now: the request runs nothing and
+	// is answered 503. A constant, an IP address or a session id that a login
+	// rotates is no scope.
+	Scope func(Request) (string, error)
+
+	// Docs is the absolute URI to which a problem's word is appended to make its
+	// type; [DefaultDocs] if empty.
+	Docs string
+	// Challenge is the WWW-Authenticate of a 401, which RFC 9110 section 15.5.2
+	// asks for; "Bearer" if empty.
+	Challenge string
+	// StrictKeys takes only quoted keys, as the draft of the header has it.
+	StrictKeys bool
+
+	// Origins are the origins, such as "https://shop.example", whose pages may
+	// use the endpoints although they are not the endpoints' own.
+	Origins []string
+	// AllowIssue is asked before a token is issued by the endpoint: the place
+	// for a rate limit. An error is answered 429; where it is a
+	// [*idem.RefusedError] with a RetryAfter, that is told.
+	AllowIssue func(Request) error
+
+	// Address tells the client's address for the trait "ip" where a proxy stands
+	// in front; Request.RemoteAddr if nil.
+	Address func(Request) string
+	// TraceParent returns the traceparent of the span in ctx, to be kept with
+	// the record; nil keeps none.
+	TraceParent func(ctx context.Context) []byte
+}
+
+// Flow is the HTTP engine of one guard. Build it once with [New] and hand it to
+// the adapters; it may be used from any number of goroutines and needs no
+// closing.
+type Flow struct {
+	Config
+	page *pages
+}
+
+// New builds a Flow. Everything that is wrong with cfg is reported in one error.
+func New(cfg Config) (*Flow, error) {
+	var errs []error
+	if cfg.Guard == nil {
+		errs = append(errs, errors.New("config: Guard is nil: build one with idem.New"))
+	} else if cfg.Scope == nil && !cfg.Guard.Unscoped() {
+		errs = append(errs, errors.New("config: Scope is nil: say whose key a request carries, or build the guard with Unscoped"))
+	}
+	if cfg.Docs == "" {
+		cfg.Docs = DefaultDocs
+	}
+	if u, err := url.Parse(cfg.Docs); err != nil || !u.IsAbs() {
+		errs = append(errs, fmt.Errorf("config: Docs %q is no absolute URI", cfg.Docs))
+	}
+	for _, o := range cfg.Origins {
+		if u, err := url.Parse(o); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != o {
+			errs = append(errs, fmt.Errorf("config: origin %q is not of the form https://host[:port]", o))
+		}
+	}
+	if cfg.Challenge == "" {
+		cfg.Challenge = "Bearer"
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("httpflow: the flow cannot be built:\n%w", err)
+	}
+	return &Flow{Config: cfg, page: newPages()}, nil
+}
+
+// Route is one guarded operation, ready to serve. Adapters make one for each
+// route they guard.
+type Route struct {
+	flow      *Flow
+	operation string
+	cached    atomic.Pointer[plan]
+}
+
+// Route returns the guarded route of an operation. It panics where the guard
+// has no policy for it: routes are made when a program starts, and a misspelt
+// operation must not be found out by the first customer.
+func (f *Flow) Route(operation string) *Route {
+	if _, ok := f.Guard.Policy(operation); !ok {
+		panic(fmt.Sprintf("httpflow: no policy for operation %q: add one to the guard's Policies", operation))
+	}
+	return &Route{flow: f, operation: operation}
+}
+
+// plan returns what follows from the operation's policy, made anew when the
+// policy was changed.
+func (rt *Route) plan() *plan {
+	policy, _ := rt.flow.Guard.Policy(rt.operation)
+	if p := rt.cached.Load(); p != nil && p.policy == policy {
+		return p
+	}
+	p := newPlan(rt.flow, policy)
+	rt.cached.Store(p)
+	return p
+}
+
+// plan is what follows from a policy and is the same for every request.
+type plan struct {
+	flow     *Flow
+	policy   *idem.Policy
+	codec    codec
+	tokens   bool // a token may name the intent
+	headers  []string
+	required bool
+	context  source
+	fixed    [idem.Unguarded + 1]*Reply // refusals that say the same each time
+}
+
+func newPlan(f *Flow, policy *idem.Policy) *plan {
+	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes, context: parseSource(policy.Context)}
+	for _, key := range policy.Key {
+		switch s := parseSource(key); s.kind {
+		case "token":
+			p.tokens = true
+		case "header":
+			p.headers = append(p.headers, s.name)
+		}
+	}
+	for _, v := range []idem.Verdict{idem.Missing, idem.Foreign, idem.Conflict, idem.Dead, idem.Forgotten} {
+		p.fixed[v] = p.problem(v, nil)
+	}
+	return p
+}
+
+// guards says whether the policy guards the method.
+func (p *plan) guards(method string) bool {
+	for _, m := range p.policy.Methods {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+// source is where something stands in a request, such as "header:NAME".
+type source struct{ kind, name string }
+
+func parseSource(s string) source {
+	kind, name, _ := strings.Cut(s, ":")
+	if kind == "header" {
+		name = canonical(name)
+	}
+	return source{kind, name}
+}

@@ -1,0 +1,170 @@
+package idem
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// TokenRequest says what a token is for.
+type TokenRequest struct {
+	Operation string
+	Scope     string
+	Context   string // required where the policy has one
+	Traits    []string
+}
+
+// ErrNoContext refuses a token whose operation is bound to a context.
+var ErrNoContext = errors.New("idem: tokens of this operation are bound to a context: name it")
+
+// Issue issues a token. Nothing is stored for it. Errors: ErrUnknownOperation,
+// ErrNoScope, ErrNoContext, a context of more than 256 bytes, an operation that
+// takes no tokens, and whatever Config.IssueCheck returned.
+func (g *Guard) Issue(ctx context.Context, req TokenRequest) (t Token, err error) {
+	ctx, end := Observe(ctx, g.observer, Step{Kind: StepIssue, Operation: req.Operation})
+	defer func() { end(StepResult{Err: err}) }()
+	op := g.operations[req.Operation]
+	switch {
+	case op == nil:
+		return t, fmt.Errorf("%w: %q", ErrUnknownOperation, req.Operation)
+	case !op.policy.UsesToken():
+		return t, fmt.Errorf("idem: operation %s takes no tokens: its policy does not name the key source token", req.Operation)
+	case req.Scope == "" && !g.unscoped:
+		return t, ErrNoScope
+	case op.policy.Context != "" && req.Context == "":
+		return t, fmt.Errorf("%w (%s stands at %s)", ErrNoContext, req.Operation, op.policy.Context)
+	case len(req.Context) > maxContext:
+		return t, fmt.Errorf("idem: a context has at most %d bytes, this one has %d", maxContext, len(req.Context))
+	}
+	if g.check != nil {
+		if err := g.check(ctx, req.Operation, req.Scope, req.Context); err != nil {
+			return t, err
+		}
+	}
+	return g.signer.issue(g.clock.corrected(), op.life, req.Operation, req.Scope, req.Context, req.Traits)
+}
+
+// ExpiresAt returns when the token's life is over, by the clock it was issued
+// by; it may then still be replayed, and its RELEASED record used.
+func (t Token) ExpiresAt() time.Time { return t.issuedAt().Add(t.life()) }
+
+// Status is what is known about an intent.
+type Status struct {
+	State     State
+	Operation string
+	Since     time.Time     // when its last claim began; zero where there is no record
+	LeaseLeft time.Duration // of a running claim
+}
+
+// Status looks up an intent without changing anything. StateAbsent means "not
+// seen so far", never "safe to take a new token". A claim that is held after a
+// crash reads as uncertain.
+func (g *Guard) Status(ctx context.Context, in Intent) (Status, error) {
+	in, err := g.verified(ctx, in)
+	st := Status{Operation: in.Operation}
+	if err != nil {
+		return st, err
+	}
+	if c := g.running.at(in.id.name); c != nil {
+		if f, ok := c.view(); ok {
+			return st.of(f, in.id.op.policy), nil
+		}
+	}
+	res, err := g.ask(ctx, "load", &storeOp{do: doLoad, name: in.id.name})
+	if err != nil {
+		return st, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
+	}
+	return st.of(readFound(res), in.id.op.policy), nil
+}
+
+func (g *Guard) verified(ctx context.Context, in Intent) (Intent, error) {
+	if in.id != nil {
+		return in, nil
+	}
+	return g.Verify(ctx, in)
+}
+
+func (st Status) of(f found, p *Policy) Status {
+	switch {
+	case f.value == nil:
+		return st
+	case f.unread != nil:
+		st.State = StateUncertain
+		return st
+	}
+	st.State, st.Since = f.rec.state, f.rec.begun()
+	if st.State != StateProcessing {
+		return st
+	}
+	spent := max(0, f.rec.retention()-f.left)
+	st.LeaseLeft = max(0, f.rec.leaseTime()-spent)
+	held := p.OnCrash == Hold || f.rec.flags&flagEffects != 0
+	if st.LeaseLeft == 0 && held && f.rec.flags&flagReserved == 0 {
+		st.State = StateUncertain
+	}
+	return st
+}
+
+// Discard buries a token that is no longer wanted, if it has no record or a
+// RELEASED one, and then says Dead, or Forgotten where nobody can tell whether
+// the token ran before what is remembered. In every other case nothing is
+// written, the verdict is zero and the status says what is there. It is how a
+// person gets out of doubt with certainty.
+func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error) {
+	in, err := g.verified(ctx, in)
+	st := Status{Operation: in.Operation}
+	if err != nil {
+		return st, 0, err
+	}
+	if !in.id.token {
+		return st, 0, &RefusedError{Verdict: Malformed, Operation: in.Operation, Err: errors.New("only tokens can be discarded")}
+	}
+	c := &Claim{g: g, id: in.id, source: in.Source, position: -1}
+	_, _ = rand.Read(c.nonce[:]) // never fails
+	buried := c.fresh(StateBuried, flagDiscarded)
+	op := storeOp{do: doCreate, name: in.id.name, value: buried.append(nil), ttl: buried.retention()}
+	if !in.id.bound {
+		op.do = doLoad
+	}
+	for range maxSwaps {
+		res, err := g.ask(ctx, "bury", &op)
+		if err != nil {
+			return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
+		}
+		f := readFound(res)
+		done := res.Done || string(res.Value) == string(op.value)
+		switch {
+		case done && op.old != nil: // over RELEASED, which says that it had no effect
+			st.State = StateBuried
+			return st, Dead, nil
+		case done || (f.rec.state == StateBuried && in.id.bound):
+			return g.discarded(ctx, c, st)
+		case !in.id.bound && (f.value == nil || f.rec.state == StateReleased || f.rec.state == StateBuried):
+			return st, 0, &RefusedError{Verdict: Foreign, Operation: in.Operation}
+		case f.value == nil:
+			op.do, op.old = doCreate, nil
+		case f.unread == nil && f.rec.state == StateReleased:
+			buried.fence = max(buried.fence, f.rec.fence+1)
+			op.do, op.old, op.value = doSwap, f.value, buried.append(nil)
+		case f.left == 0 && f.rec.state == StateProcessing:
+			op.do = doLoad
+		default:
+			return st.of(f, in.id.op.policy), 0, nil
+		}
+	}
+	return st, 0, &RefusedError{Verdict: InFlight, Operation: in.Operation, RetryAfter: leastRetry}
+}
+
+// discarded says what a burial found or made proves.
+func (g *Guard) discarded(ctx context.Context, c *Claim, st Status) (Status, Verdict, error) {
+	st.State = StateBuried
+	if err := g.confirm(ctx, c.id.op); err != nil {
+		return st, 0, &RefusedError{Verdict: Unavailable, Operation: st.Operation, RetryAfter: leastRetry, Err: err}
+	}
+	if !c.asker().provable {
+		return st, Forgotten, nil
+	}
+	return st, Dead, nil
+}

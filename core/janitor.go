@@ -1,0 +1,247 @@
+package idem
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// janitor is the goroutine that finishes what a store left open: claims of
+// unknown outcome, which it writes over, and settles, which it goes on writing
+// (PROTOCOL section 9 and P8).
+type janitor struct {
+	g    *Guard
+	mu   sync.Mutex
+	jobs []*job
+	poke chan struct{}
+	quit chan struct{}
+	done chan struct{}
+}
+
+// job is one thing left open.
+type job struct {
+	name  string
+	until time.Time // by the host's clock: after it the record is gone anyway
+	first time.Time // not before
+
+	// A claim of unknown outcome: what was sent, and what it was to be swapped
+	// from.
+	mine  record
+	meant []byte
+
+	// A settle of unknown outcome.
+	claim  *Claim
+	target *pending
+}
+
+const (
+	janitorPeriod = time.Second
+	settleAgain   = 100 * time.Millisecond
+	settleTry     = 2 * time.Second
+	janitorAtOnce = 8
+)
+
+func newJanitor(g *Guard) *janitor {
+	j := &janitor{g: g, poke: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	go j.loop()
+	return j
+}
+
+// mend takes over a claim of unknown outcome.
+func (j *janitor) mend(id *identity, mine record, meant []byte) {
+	now := j.g.clock.now()
+	j.add(&job{name: id.name, until: now.Add(mine.retention()), first: now, mine: mine, meant: meant})
+}
+
+// settle takes over a settle of unknown outcome.
+func (j *janitor) settle(c *Claim, target *pending) {
+	until := c.start.Add(target.rec.retention())
+	j.add(&job{name: c.id.name, until: until, first: j.g.clock.now().Add(settleAgain), claim: c, target: target})
+}
+
+func (j *janitor) add(one *job) {
+	j.mu.Lock()
+	j.jobs = append(j.jobs, one)
+	j.mu.Unlock()
+	select {
+	case j.poke <- struct{}{}:
+	default:
+	}
+}
+
+// stop ends the goroutine and leaves what is open to the leases.
+func (j *janitor) stop() {
+	close(j.quit)
+	<-j.done
+}
+
+// drain goes on until nothing is open or ctx ends, then stops.
+func (j *janitor) drain(ctx context.Context) error {
+	defer j.stop()
+	for {
+		j.mu.Lock()
+		left := len(j.jobs)
+		j.mu.Unlock()
+		if left == 0 {
+			return nil
+		}
+		timer := time.NewTimer(settleAgain / 2)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+func (j *janitor) loop() {
+	defer close(j.done)
+	timer := time.NewTimer(janitorPeriod)
+	defer timer.Stop()
+	for {
+		if nap := j.sweep(); nap > 0 {
+			timer.Reset(nap)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-timer.C:
+		case <-j.poke:
+		case <-j.quit:
+			return
+		}
+	}
+}
+
+// sweep works on the open jobs, some at once. Where all of these fail the store
+// is not back yet: the rest waits for the next sweep, so that an outage costs
+// it a few calls a second, and the first success lets everything through.
+func (j *janitor) sweep() time.Duration {
+	for {
+		now := j.g.clock.now()
+		batch, next := j.take(now)
+		if len(batch) == 0 {
+			return next
+		}
+		var work sync.WaitGroup
+		var mu sync.Mutex
+		failed := 0
+		for _, one := range batch {
+			work.Go(func() {
+				if j.finish(one, now) {
+					return
+				}
+				mu.Lock()
+				failed++
+				mu.Unlock()
+				j.mu.Lock()
+				one.first = now.Add(janitorPeriod)
+				j.jobs = append(j.jobs, one)
+				j.mu.Unlock()
+			})
+		}
+		work.Wait()
+		if failed == len(batch) {
+			return janitorPeriod
+		}
+	}
+}
+
+// take removes some due jobs from the list. Without one it says how long it is
+// until there is, zero for never.
+func (j *janitor) take(now time.Time) (batch []*job, next time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rest := j.jobs[:0]
+	for _, one := range j.jobs {
+		wait := one.first.Sub(now)
+		if wait <= 0 && len(batch) < janitorAtOnce {
+			batch = append(batch, one)
+			continue
+		}
+		rest = append(rest, one)
+		if next == 0 || wait < next {
+			next = max(wait, time.Millisecond)
+		}
+	}
+	clear(j.jobs[len(rest):])
+	j.jobs = rest
+	return batch, next
+}
+
+// finish works on one job and tells whether it is over.
+func (j *janitor) finish(one *job, now time.Time) bool {
+	over := elapsed(one.until, now) >= 0
+	if one.claim != nil {
+		return j.finishSettle(one, over)
+	}
+	if over {
+		return true
+	}
+	ctx, end := Observe(context.Background(), j.g.observer, Step{Kind: StepMend, KeyHash: KeyHash(one.name)})
+	err := j.writeOver(ctx, one)
+	end(StepResult{Err: err})
+	if err != nil {
+		return false
+	}
+	j.g.counts.mended.Add(1)
+	return true
+}
+
+// writeOver follows mend until it has nothing more to write.
+func (j *janitor) writeOver(ctx context.Context, one *job) error {
+	f := found{}
+	if one.meant != nil || broken.Is(broken.S9JanitorLooks) {
+		res, err := j.g.call(ctx, "settle", settleTry, &storeOp{do: doLoad, name: one.name})
+		if err != nil {
+			return err
+		}
+		f = readFound(res)
+	}
+	for range maxSwaps {
+		what, value := mend(one.mine, one.meant, f)
+		if what == mendDone {
+			return nil
+		}
+		op := storeOp{do: doCreate, name: one.name, value: value.append(nil), ttl: value.retention()}
+		if what == mendSwap {
+			op.do, op.old = doSwap, f.value
+		}
+		res, err := j.g.call(ctx, "settle", settleTry, &op)
+		if err != nil {
+			return err
+		}
+		if res.Done || string(res.Value) == string(op.value) {
+			return nil
+		}
+		f = readFound(res)
+	}
+	return errUnknown
+}
+
+func (j *janitor) finishSettle(one *job, over bool) bool {
+	c := one.claim
+	result, err := "abandoned", error(nil)
+	if !over {
+		var ctx context.Context
+		var end func(StepResult)
+		ctx, end = c.observe(context.Background(), Step{Kind: StepSettle, Attempt: 2})
+		result, err = c.attempt(ctx, one.target, settleTry)
+		if err != nil {
+			result = "retry"
+		}
+		end(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
+	}
+	if err != nil {
+		return false
+	}
+	j.g.counts.pending.Add(-1)
+	j.g.running.end(c.id.name, c)
+	if result == "stale" || result == "abandoned" {
+		j.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: "+result, attrOperation(c), attrKey(c))
+	}
+	return true
+}

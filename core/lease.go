@@ -1,0 +1,301 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// pending is a renewal or mark whose outcome is unknown. It is sent again byte
+// for byte; its deadline counts from its first send.
+type pending struct {
+	value []byte
+	rec   record
+	first time.Time
+}
+
+var errUnknown = errors.New("idem: the outcome of the write is unknown")
+
+// tick looks at a running claim: ends its context where it is lost or over,
+// renews it where that is due, and says when to look again (zero: never).
+func (c *Claim) tick() time.Time {
+	now := c.g.clock.now()
+	c.mu.Lock()
+	if c.ended || c.lost != nil {
+		c.mu.Unlock()
+		return time.Time{}
+	}
+	deadline, end := c.deadline, c.start.Add(c.policy().MaxRun)
+	c.mu.Unlock()
+	switch {
+	case passed(deadline, now) && !broken.Is(broken.P5NoDeadline):
+		c.lose(ErrClaimLost)
+		return time.Time{}
+	case passed(end, now) && !broken.Is(broken.P4NoMaxRun):
+		c.end(ErrMaxRun)
+		return time.Time{}
+	case broken.Is(broken.P4NoRenewal):
+		return earliest(deadline, end)
+	}
+	if !c.writing.TryLock() { // a mark is on its way and renews as well
+		return earliest(now.Add(c.policy().Lease/20), deadline, end)
+	}
+	defer c.writing.Unlock()
+	ctx, done := c.observe(&c.run, Step{Kind: StepRenew})
+	result, err := c.write(ctx, c.renewal(), min(c.g.describe.WorstCall, deadline.Sub(now)))
+	done(StepResult{Result: result, Err: err})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		// Only a blip, as far as we know: again soon, until the deadline.
+		return earliest(c.g.clock.now().Add(c.policy().Lease/20), c.deadline, end)
+	}
+	return earliest(c.due, c.deadline, end)
+}
+
+func earliest(first time.Time, more ...time.Time) time.Time {
+	for _, t := range more {
+		if t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// lose ends the run because the claim is no longer ours, or may not be. Such
+// an owner never revives; its settle is still tried, from exactly what is in
+// the store.
+func (c *Claim) lose(why error) {
+	c.mu.Lock()
+	if c.lost == nil {
+		c.lost = why
+	}
+	c.mu.Unlock()
+	c.g.log.LogAttrs(&c.run, slogError, "claim lost while it ran", attrOperation(c), attrKey(c))
+	c.end(why)
+}
+
+// end ends the handler's context.
+func (c *Claim) end(why error) { c.run.end(why) }
+
+// cancel is end for those who hold no claim of their own.
+func (c *Claim) cancel(why error) { c.run.end(why) }
+
+// renewal is the next renewal to send: one of unknown outcome again, else a
+// new one.
+func (c *Claim) renewal() *pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == nil {
+		c.pending = c.next(nil)
+	}
+	return c.pending
+}
+
+// next encodes a renewal of the claim with its counter moved on. c.mu is held.
+func (c *Claim) next(change func(*record)) *pending {
+	c.last++
+	r := c.rec
+	r.counter, r.note = c.last, c.note
+	if c.marked {
+		r.flags |= flagEffects
+	}
+	if change != nil {
+		change(&r)
+	}
+	p := &pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+	c.sends = append(c.sends, send{r.counter, p.first})
+	return p
+}
+
+// maxSwaps bounds how often an owner follows what it is told is there.
+const maxSwaps = 4
+
+// write puts p into the store over what is there, as long as that is ours.
+// c.writing is held. It returns what came of it and, where that is unknown,
+// errUnknown.
+func (c *Claim) write(ctx context.Context, p *pending, limit time.Duration) (string, error) {
+	result := "ok"
+	create := false
+	for range maxSwaps {
+		c.mu.Lock()
+		op := storeOp{do: doSwap, name: c.id.name, old: c.known, value: p.value, ttl: p.rec.retention()}
+		before := c.deadline
+		c.mu.Unlock()
+		if create {
+			op.do = doCreate
+		}
+		res, err := c.g.call(ctx, "renew", limit, &op)
+		if err != nil {
+			return "retry", errUnknown
+		}
+		if passed(before, c.g.clock.now()) && !broken.Is(broken.P5NoDeadline) {
+			c.lose(ErrClaimLost)
+			return "stale", ErrClaimLost
+		}
+		f := readFound(res)
+		switch ownerHears(p.rec, res.Done || (create && string(res.Value) == string(p.value)), f) {
+		case replyDone:
+			c.accept(p)
+			return result, nil
+		case replyAgain:
+			create = false
+			c.follow(f)
+		case replyGone:
+			if c.isEnded() {
+				return "stale", ErrClaimLost
+			}
+			create, result = true, "recreated"
+			c.g.counts.recreated.Add(1)
+		default:
+			c.g.counts.stale.Add(1)
+			c.lose(ErrClaimLost)
+			return "stale", ErrClaimLost
+		}
+	}
+	return "retry", errUnknown
+}
+
+func (c *Claim) isEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// accept takes p for what is in the store now.
+func (c *Claim) accept(p *pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := p.first
+	if broken.Is(broken.P5DeadlineFromReply) {
+		first = c.g.clock.now()
+	}
+	if c.pending == p {
+		c.pending = nil
+	}
+	c.stand(p.value, p.rec, first)
+}
+
+// follow takes what the store says is there, one of our own earlier sends, for
+// what is there now. Its deadline counts from the first send of that value.
+func (c *Claim) follow(f found) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sends {
+		if s.counter == f.rec.counter {
+			c.stand(f.value, f.rec, s.first)
+			return
+		}
+	}
+	c.known, c.rec = f.value, f.rec // not known when it was sent: the deadline stays
+}
+
+// stand notes the value that is in the store and what follows from it. c.mu is
+// held.
+func (c *Claim) stand(value []byte, r record, first time.Time) {
+	c.known, c.rec = value, r
+	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
+	c.due = first.Add(c.policy().Lease / 3)
+	kept := c.sends[:0]
+	for _, s := range c.sends {
+		if !s.first.Before(first) {
+			kept = append(kept, s)
+		}
+	}
+	c.sends = kept
+}
+
+// MarkEffects marks the point of no return of the run that ctx belongs to and
+// leaves a note of up to 256 bytes in its record. It is written before the
+// effect: any error means do not go on.
+//
+//	if err := idem.MarkEffects(ctx, "order "+id); err != nil {
+//		return err
+//	}
+//
+// From then on whatever would have been released is left in doubt, and a crash
+// reads as uncertain, whatever onCrash says. A handler that returns the very
+// error it was given had no effect and is released; any other ending after a
+// failed mark is doubt. Errors: [ErrClaimLost], [ErrUnavailable] where the
+// outcome of the mark stays unknown, [ErrNoClaim] outside a run.
+func MarkEffects(ctx context.Context, note ...string) error {
+	c, _ := ctx.Value(claimKey{}).(*Claim)
+	if c == nil {
+		return ErrNoClaim
+	}
+	return c.MarkEffects(ctx, note...)
+}
+
+// MarkEffects is the function of that name, for this claim.
+func (c *Claim) MarkEffects(ctx context.Context, note ...string) error {
+	text := strings.Join(note, " ")
+	if len(text) > maxNote {
+		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(text))
+	}
+	if !c.won {
+		return ErrNoClaim
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	now := c.g.clock.now()
+	if c.ended || c.lost != nil || passed(c.deadline, now) {
+		defer c.mu.Unlock()
+		c.markErr = fmt.Errorf("idem: effects were not marked: %w", ErrClaimLost)
+		return c.markErr
+	}
+	if text != "" {
+		c.note = []byte(text)
+	}
+	c.marked = true
+	c.pending = c.next(nil)
+	p := c.pending
+	c.mu.Unlock()
+
+	var err error
+	for range askTries {
+		if _, err = c.write(ctx, p, c.g.describe.WorstCall); err != errUnknown {
+			break
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	why := ErrClaimLost
+	if err == errUnknown {
+		why = ErrUnavailable
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.markErr = fmt.Errorf("idem: effects were not marked: %w", why)
+	return c.markErr
+}
+
+// Note leaves up to 256 bytes in the record of the run that ctx belongs to: an
+// order number, a provider's id. It is written with the next renewal, mark or
+// settle. Errors: [ErrNoClaim] outside a run, and a note that is too long.
+func Note(ctx context.Context, text string) error {
+	c, _ := ctx.Value(claimKey{}).(*Claim)
+	if c == nil {
+		return ErrNoClaim
+	}
+	return c.Note(text)
+}
+
+// Note is the function of that name, for this claim.
+func (c *Claim) Note(text string) error {
+	if len(text) > maxNote {
+		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(text))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.won || c.ended {
+		return ErrNoClaim
+	}
+	c.note = []byte(text)
+	return nil
+}

@@ -1,0 +1,140 @@
+package idem
+
+import (
+	"context"
+	"time"
+)
+
+// StepKind names a step of a request or of the house's own work. A trace shows
+// the same list as the rooms of the code (design: HOUSE section 4).
+type StepKind string
+
+// The steps.
+const (
+	StepVerify StepKind = "verify" // key or token judged from the head alone
+	StepClaim  StepKind = "claim"  // the record claimed, or what was found there
+	StepWait   StepKind = "wait"   // waiting for another owner to finish
+	StepRun    StepKind = "run"    // the handler, under a renewed lease
+	StepRenew  StepKind = "renew"  // one renewal of a lease, or a mark
+	StepSettle StepKind = "settle" // the end of a claim being written
+	StepReplay StepKind = "replay" // a kept answer sent again
+	StepIssue  StepKind = "issue"  // a token issued
+	StepBury   StepKind = "bury"   // a token buried
+	StepCard   StepKind = "card"   // an operation's card read or made
+	StepMend   StepKind = "mend"   // the janitor writing over a claim of unknown outcome
+	StepStore  StepKind = "store"  // one call of the store
+	StepAnswer StepKind = "answer" // a whole request: ends with its one verdict
+)
+
+// Step is what is known when a step begins.
+type Step struct {
+	Kind      StepKind
+	Operation string
+	KeyHash   string // 16 hex digits of the keyed hash, never the key
+	Source    string // where the key came from: token, header, json, form, path, func, none
+	Call      string // for StepStore: claim, renew, settle, bury, load or scan
+	Attempt   int    // for repeated work: 1 is the first
+	Link      []byte // for StepWait and StepReplay: the traceparent kept by the run that did the work
+}
+
+// StepResult is what is known when it ends.
+type StepResult struct {
+	Verdict Verdict
+	State   State  // of the record, where one was seen
+	Result  string // for StepSettle and StepRenew: ok, retry, stale, recreated, abandoned
+	Fence   uint64
+	Err     error
+	Elapsed time.Duration // by the guard's clock
+	// Handler is, for StepAnswer, the part of Elapsed that the handler took.
+	Handler time.Duration
+}
+
+// Observer is told of every step: tracing, metrics and tests are built on it.
+// Start may return a context with more in it (a span); the function it returns
+// is called once when the step ends, and may be nil. An observer is called from
+// many goroutines at once, must not block, and a panic of its is contained.
+type Observer interface {
+	Start(ctx context.Context, s Step) (context.Context, func(StepResult))
+}
+
+// Observers returns an observer that tells all of list, in order.
+func Observers(list ...Observer) Observer {
+	kept := make([]Observer, 0, len(list))
+	for _, o := range list {
+		if o != nil {
+			kept = append(kept, o)
+		}
+	}
+	if len(kept) == 1 {
+		return kept[0]
+	}
+	return observers(kept)
+}
+
+type observers []Observer
+
+func (list observers) Start(ctx context.Context, s Step) (context.Context, func(StepResult)) {
+	ends := make([]func(StepResult), 0, len(list))
+	for _, o := range list {
+		var end func(StepResult)
+		if ctx, end = startContained(ctx, o, s); end != nil {
+			ends = append(ends, end)
+		}
+	}
+	return ctx, func(r StepResult) {
+		for i := len(ends) - 1; i >= 0; i-- {
+			endContained(ends[i], r)
+		}
+	}
+}
+
+// startContained calls an observer; its panic is its own.
+func startContained(ctx context.Context, o Observer, s Step) (out context.Context, end func(StepResult)) {
+	defer func() {
+		if recover() != nil {
+			out, end = ctx, nil
+		}
+	}()
+	if out, end = o.Start(ctx, s); out == nil {
+		out = ctx
+	}
+	return out, end
+}
+
+func endContained(end func(StepResult), r StepResult) {
+	defer func() { _ = recover() }()
+	end(r)
+}
+
+// Observe starts a step on an observer that may be nil and contains its
+// panics. The function returned may always be called.
+func Observe(ctx context.Context, o Observer, s Step) (context.Context, func(StepResult)) {
+	if o == nil {
+		return ctx, func(StepResult) {}
+	}
+	ctx, end := startContained(ctx, o, s)
+	if end == nil {
+		return ctx, func(StepResult) {}
+	}
+	return ctx, func(r StepResult) { endContained(end, r) }
+}
+
+// StoreStep returns the step for which a guard makes this store call: claim,
+// renew, settle, bury, load or scan, and "" outside such a call. A decorator
+// that counts, times or disturbs calls reads it; it must then say so by
+// [StepUser], because a guard leaves it out for stores in this process.
+func StoreStep(ctx context.Context) string {
+	s, _ := ctx.Value(storeStepKey{}).(string)
+	return s
+}
+
+// WithStoreStep returns a context in which [StoreStep] is step. A store that
+// calls other stores in its own goroutines hands it on with this.
+func WithStoreStep(ctx context.Context, step string) context.Context {
+	return context.WithValue(ctx, storeStepKey{}, step)
+}
+
+type storeStepKey struct{}
+
+// StepUser is the ability of a decorator that reads [StoreStep].
+type StepUser interface{ UsesStoreStep() bool }

@@ -1,0 +1,59 @@
+package idem
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+const slogError = slog.LevelError
+
+// The names of log attributes are those of spans.
+func attrOperation(c *Claim) slog.Attr { return attrOp(c.id.op) }
+
+func attrOp(op *operation) slog.Attr { return slog.String("idem.operation", op.policy.Operation) }
+
+func attrKey(c *Claim) slog.Attr { return slog.String("idem.key", KeyHash(c.id.name)) }
+
+func attrError(err error) slog.Attr { return slog.String("error", err.Error()) }
+
+// Report describes the guard for a person: the store, and every operation with
+// its numbers, a sample of a record name, and the sentence that each risky
+// choice costs. It is logged at start.
+func (g *Guard) Report() string {
+	var b strings.Builder
+	d := g.describe
+	fmt.Fprintf(&b, "store %s: worst call %v, values up to %d bytes", d.Name, d.WorstCall, d.MaxValue)
+	if d.Local {
+		b.WriteString(", lives and dies with this process")
+	}
+	if _, ok := g.store.(Clocker); ok {
+		b.WriteString(", its clock is used\n")
+	} else {
+		fmt.Fprintf(&b, ", its clock is not told: hosts must agree within %v\n", slack)
+	}
+	for _, p := range g.Policies() {
+		op := g.operations[p.Operation]
+		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",
+			p.Operation, or(string(p.Preset), "no preset"), strings.Join(p.Key, ", "), p.KeyRequired == Yes,
+			p.Lease, op.margin, p.MaxRun, p.Retention, p.TokenLife)
+		fmt.Fprintf(&b, "  record name, say: %s\n", g.names.keyRecord(g.prefix, p.Operation, "scope", "key"))
+		fmt.Fprintf(&b, "  duplicate %s, 4xx %s, other 4xx %s, 5xx %s, crash %s, outage %s\n",
+			p.OnDuplicate, p.On4xx, p.OnOther4xx, p.On5xx, p.OnCrash, p.OnOutage)
+		for _, cost := range costs(&p) {
+			fmt.Fprintf(&b, "  in writing: %s\n", cost)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// costs are the sentences that stand behind the promise (PROTOCOL section 1).
+func costs(p *Policy) (list []string) {
+	if p.On5xx == Release {
+		list = append(list, "a 5xx, a panic or a returned error means that the handler's work was undone; where that is not true, the action can run twice")
+	}
+	if p.OnCrash == Retake {
+		list = append(list, "a run that a crash cut short is run again; where its effects were not undone, the action runs twice")
+	}
+	return list
+}

@@ -1,0 +1,210 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// Complete ends the claim as SUCCEEDED: the answer is kept and replayed. All
+// the endings return nil also where the write has no known outcome yet: it is
+// then kept up in the background, and this process answers repeats meanwhile
+// (PROTOCOL P8). They return [ErrClaimLost] where the claim had gone to somebody
+// else, whose record is left as it is, and [ErrNoClaim] where there is nothing
+// to end or it ended before.
+func (c *Claim) Complete(ctx context.Context, p Payload) error {
+	return c.settle(ctx, Completes, p, false)
+}
+
+// Fail ends the claim as FAILED: a definite refusal, kept and replayed.
+func (c *Claim) Fail(ctx context.Context, p Payload) error { return c.settle(ctx, Fails, p, false) }
+
+// Release ends the claim as RELEASED: it had no effect, and the same key may
+// run again. After MarkEffects, or where the context of the run had ended, it
+// is doubt.
+func (c *Claim) Release(ctx context.Context) error {
+	return c.settle(ctx, Releases, Payload{}, false)
+}
+
+// Doubt ends the claim as UNCERTAIN: held until it is resolved.
+func (c *Claim) Doubt(ctx context.Context) error { return c.settle(ctx, Doubts, Payload{}, false) }
+
+// End does nothing if the claim has ended or was not won, and otherwise ends it
+// by policy, as an error would. It is for defer.
+func (c *Claim) End(ctx context.Context) {
+	if c.won && !c.isEnded() {
+		_ = c.settle(ctx, c.policy().OutcomeOfError(), Payload{Partial: true}, false)
+	}
+}
+
+// settle ends the claim once. undone says that the run returned the error of
+// its own failed mark, which had no effect.
+func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool) error {
+	if !c.won {
+		return ErrNoClaim
+	}
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return ErrNoClaim
+	}
+	c.ended = true
+	target := c.target(out, p, undone)
+	c.mu.Unlock()
+	c.g.keeper.remove(c)
+	c.id.op.usual.add(c.g.clock.since(c.start))
+
+	ctx, end := c.observe(context.WithoutCancel(ctx), Step{Kind: StepSettle})
+	result, err := c.attempt(ctx, target, c.g.settleWait)
+	switch {
+	case err == nil:
+		c.finish(target, result)
+	case broken.Is(broken.P8SettleFails):
+		c.finish(target, "stale")
+	default:
+		result = "retry"
+		c.hold(target)
+	}
+	end(StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err})
+	c.run.end(context.Canceled)
+	if result == "stale" {
+		return fmt.Errorf("idem: the outcome was not kept: %w", ErrClaimLost)
+	}
+	return nil
+}
+
+// target encodes the outcome, once: it is sent again byte for byte. c.mu is
+// held.
+func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
+	if out == Releases && !undone && (c.marked || c.run.Err() != nil) {
+		out = Doubts // it may have had an effect, or was stopped half-way
+	}
+	if c.markErr != nil && !undone {
+		out = Doubts
+	}
+	if undone {
+		out = Releases
+	}
+	r := c.rec
+	c.last++
+	r.counter, r.note = c.last, c.note
+	if c.marked {
+		r.flags |= flagEffects
+	}
+	switch out {
+	case Completes, Fails:
+		r.state, r.answered, r.payload = StateSucceeded, true, p
+		if out == Fails {
+			r.state = StateFailed
+		}
+		if r.size() > c.g.describe.MaxValue {
+			r.payload = Payload{Partial: true}
+		}
+	case Releases:
+		r.state = StateReleased
+		r.flags &^= flagEffects
+	default:
+		r.state = StateUncertain
+	}
+	return &pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+}
+
+// attempt tries once to put the outcome in place of the claim. An error says
+// that it is unknown whether that was done.
+func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (string, error) {
+	result, create := "ok", false
+	for range maxSwaps {
+		c.mu.Lock()
+		op := storeOp{do: doSwap, name: c.id.name, old: c.known, value: p.value, ttl: p.rec.retention()}
+		c.mu.Unlock()
+		if create {
+			op.do = doCreate
+		}
+		if broken.Is(broken.P11LeaseAsTTL) {
+			op.ttl = p.rec.leaseTime()
+		}
+		res, err := c.g.call(ctx, "settle", limit, &op)
+		if err != nil {
+			return "", err
+		}
+		f := readFound(res)
+		switch ownerHears(p.rec, res.Done || (create && string(res.Value) == string(p.value)), f) {
+		case replyDone:
+			return result, nil
+		case replyAgain:
+			create = false
+			c.mu.Lock()
+			c.known = f.value
+			c.mu.Unlock()
+		case replyGone:
+			if !create {
+				c.g.counts.recreated.Add(1)
+			}
+			if p.rec.state == StateReleased || c.g.clock.since(c.start) > p.rec.retention() {
+				return "recreated", nil // nothing of ours is left to end
+			}
+			create, result = true, "recreated"
+		default:
+			c.g.counts.stale.Add(1)
+			return "stale", nil
+		}
+	}
+	return "", errors.New("idem: the record kept changing under the settle")
+}
+
+// verdictOf is what the run's own client is told.
+func verdictOf(s State) Verdict {
+	switch s {
+	case StateReleased:
+		return Released
+	case StateUncertain:
+		return Uncertain
+	}
+	return Executed
+}
+
+// finish is the end of a claim whose outcome is written, or cannot be.
+func (c *Claim) finish(p *pending, result string) {
+	c.mu.Lock()
+	c.verdict = verdictOf(p.rec.state)
+	if result == "stale" {
+		c.verdict = Unprotected
+		c.outcome = nil
+	} else {
+		c.outcome = &found{value: p.value, left: p.rec.retention(), rec: p.rec}
+	}
+	c.wakeAll()
+	c.mu.Unlock()
+	c.g.running.end(c.id.name, c)
+	c.g.running.leave(c.id.name)
+	switch {
+	case result == "stale":
+		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))
+	case p.rec.state == StateUncertain:
+		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
+	}
+}
+
+// hold keeps an outcome whose write has no known end: repeats in this process
+// are answered from it, and the janitor goes on writing it.
+func (c *Claim) hold(p *pending) {
+	c.mu.Lock()
+	c.verdict = verdictOf(p.rec.state)
+	c.outcome = &found{value: p.value, left: p.rec.retention(), rec: p.rec}
+	c.wakeAll()
+	c.mu.Unlock()
+	c.g.running.leave(c.id.name)
+	c.g.counts.pending.Add(1)
+	c.g.janitor.settle(c, p)
+}
+
+// wakeAll wakes those who wait for this claim. c.mu is held.
+func (c *Claim) wakeAll() {
+	if c.wake != nil {
+		close(c.wake)
+		c.wake = nil
+	}
+}

@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+)
+
+// statement is one sentence of the contract.
+type statement struct {
+	// says is the sentence; it becomes the subtest's name.
+	says string
+	// needs tells why the statement cannot be asked of this backend, "" if it
+	// can; nil means always.
+	needs func(Factory, *Backend) string
+	// full has the statement run on [Factory].Small instead of New.
+	full bool
+	// holds asks the store and reports on s.
+	holds func(s *scene)
+}
+
+// statements lists the contract in the order in which a new store is best
+// brought to pass it.
+func statements() []statement {
+	var all []statement
+	all = append(all, createStatements...)
+	all = append(all, swapStatements...)
+	all = append(all, loadStatements...)
+	all = append(all, lifeStatements...)
+	all = append(all, valueStatements...)
+	all = append(all, raceStatements...)
+	all = append(all, abilityStatements...)
+	all = append(all, callStatements...)
+	all = append(all, fullStatements...)
+	return all
+}
+
+// Run runs the suite, one subtest for each sentence of the contract. What the
+// factory declares itself unable to be asked is skipped by name.
+func Run(t *testing.T, f Factory) {
+	t.Helper()
+	for _, st := range statements() {
+		t.Run(st.says, func(t *testing.T) {
+			skipped, faults := f.ask(st)
+			if skipped != "" {
+				t.Skip(skipped)
+			}
+			for _, fault := range faults {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// Failure is a sentence of the contract that a store breaks.
+type Failure struct {
+	// Statement is the sentence, as in the name of its subtest.
+	Statement string
+	// Details says what was seen; never empty.
+	Details []string
+}
+
+// Check runs the suite without a test around it and returns what failed, in the
+// order of the contract; nil if the store keeps it all. It is there for tests of
+// the suite itself.
+func Check(f Factory) []Failure {
+	var failures []Failure
+	for _, st := range statements() {
+		if _, details := f.ask(st); len(details) > 0 {
+			failures = append(failures, Failure{Statement: st.says, Details: details})
+		}
+	}
+	return failures
+}
+
+// ask asks one statement of a new store.
+func (f Factory) ask(st statement) (skipped string, details []string) {
+	make := f.New
+	if st.full {
+		if f.Small == nil {
+			return "the store's size is not its own affair", nil
+		}
+		make = f.Small
+	}
+	backend, err := make()
+	if err != nil {
+		return "", []string{fmt.Sprintf("no store to ask: %v", err)}
+	}
+	if backend.Close != nil {
+		defer backend.Close()
+	}
+	if st.needs != nil {
+		if why := st.needs(f, backend); why != "" {
+			return why, nil
+		}
+	}
+	s, err := newScene(f, backend)
+	if err != nil {
+		return "", []string{fmt.Sprintf("no handle on the store: %v", err)}
+	}
+	s.play(st.holds)
+	return "", s.faults()
+}

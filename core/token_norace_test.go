@@ -1,0 +1,6 @@
+//go:build !race
+
+package idem
+
+// poolsLeak: see the other build.
+const poolsLeak = false

@@ -1,0 +1,249 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// runningClaims are the claims that this process runs, or holds an outcome of
+// that is not written yet, by record name. Duplicates of one process find each
+// other here without a store call.
+type runningClaims struct {
+	seed   maphash.Seed
+	shards [64]runningShard
+	once   sync.Once
+	idle   chan struct{}
+}
+
+type runningShard struct {
+	mu     sync.Mutex
+	claims map[string]*Claim
+	count  int // claims entered and not left
+	closed bool
+	idle   func()
+}
+
+func (r *runningClaims) shard(name string) *runningShard {
+	return &r.shards[maphash.String(r.seed, name)%uint64(len(r.shards))]
+}
+
+// enter counts a request in and returns the claim that runs here under the
+// same name, if any. It fails once close was called.
+func (r *runningClaims) enter(name string) (*Claim, bool) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	s.count++
+	return s.claims[name], true
+}
+
+// leave counts it out again.
+func (r *runningClaims) leave(name string) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count--; s.count == 0 && s.closed {
+		s.idle()
+	}
+}
+
+// hold makes c the claim that runs under name; end takes it away again. A
+// claim that lost its record may have been followed by another.
+func (r *runningClaims) hold(name string, c *Claim) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claims == nil {
+		s.claims = make(map[string]*Claim)
+	}
+	s.claims[name] = c
+}
+
+func (r *runningClaims) end(name string, c *Claim) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claims[name] == c {
+		delete(s.claims, name)
+	}
+}
+
+func (r *runningClaims) at(name string) *Claim {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claims[name]
+}
+
+func (r *runningClaims) each(do func(*Claim)) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		list := make([]*Claim, 0, len(s.claims))
+		for _, c := range s.claims {
+			list = append(list, c)
+		}
+		s.mu.Unlock()
+		for _, c := range list {
+			do(c)
+		}
+	}
+}
+
+// close lets nobody in any more and returns a channel that is closed when all
+// have left.
+func (r *runningClaims) close() <-chan struct{} {
+	var busy sync.WaitGroup
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		s.closed, s.idle = true, func() {}
+		if s.count > 0 {
+			busy.Add(1)
+			s.idle = busy.Done
+		}
+		s.mu.Unlock()
+	}
+	idle := make(chan struct{})
+	go func() { busy.Wait(); close(idle) }()
+	return idle
+}
+
+// view is what a duplicate in this process may conclude from a claim without
+// asking the store: while the claim is surely live it is PROCESSING, and once
+// its outcome is known, or is being written by us, that is the answer.
+func (c *Claim) view() (found, bool) {
+	if c == nil {
+		return found{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.outcome != nil:
+		return *c.outcome, true
+	case c.ended || c.lost != nil || passed(c.deadline, c.g.clock.now()):
+		return found{}, false
+	}
+	return found{value: c.known, left: c.rec.retention(), rec: c.rec}, true
+}
+
+// The bounds of waiting (PROTOCOL section 8, defaults).
+const (
+	slowPoll          = 500 * time.Millisecond
+	maxRecordWaiters  = 1000
+	maxGuardWaiters   = 10_000
+	retryUncertain    = 5 * time.Second
+	leastRetry        = time.Second
+	mostRetry         = 5 * time.Second
+	mostLeaseRestTold = 120 * time.Second
+)
+
+// join counts a waiter in and returns the channel that is closed when the
+// claim ends; ok is false where it has ended already or too many wait.
+func (c *Claim) join() (wake <-chan struct{}, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outcome != nil || c.verdict != 0 || c.waiting >= maxRecordWaiters {
+		return nil, false
+	}
+	if c.wake == nil {
+		c.wake = make(chan struct{})
+	}
+	c.waiting++
+	return c.wake, true
+}
+
+// await waits for another owner, where the policy says so, until there is
+// something else to say than in-flight.
+func (g *Guard) await(ctx context.Context, c *Claim) error {
+	c.verdict, c.retry = InFlight, c.retryAfter()
+	p := c.policy()
+	if p.OnDuplicate != Wait {
+		return nil
+	}
+	defer g.waiters.Add(-1)
+	if g.waiters.Add(1) > maxGuardWaiters {
+		return nil
+	}
+	until := time.NewTimer(p.Wait)
+	defer until.Stop()
+	for {
+		over, err := g.look(ctx, c, until.C)
+		if over || err != nil {
+			return err
+		}
+	}
+}
+
+// look waits for a wake-up or the slow poll, looks, and claims where that is
+// possible now. It says true when the claim has its verdict.
+func (g *Guard) look(ctx context.Context, c *Claim, until <-chan time.Time) (bool, error) {
+	poll := time.NewTimer(slowPoll)
+	defer poll.Stop()
+	local := g.running.at(c.id.name)
+	var wake <-chan struct{}
+	if local != nil {
+		var joined bool
+		if wake, joined = local.join(); joined {
+			defer local.part()
+		} else if local.crowded() {
+			return true, nil
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return true, nil // the client left; there is nobody to wait for
+	case <-g.closed:
+		return true, nil
+	case <-until:
+		c.retry = c.retryAfter()
+		return true, nil
+	case <-wake:
+	case <-poll.C:
+	}
+	view, have := local.view()
+	verdict := c.verdict
+	waiting, err := c.decide(ctx, view, have, true)
+	if waiting {
+		c.verdict = verdict
+		return false, nil
+	}
+	if err != nil && errors.Is(err, ErrUnavailable) && ctx.Err() == nil && c.verdict == Unavailable {
+		return true, err
+	}
+	return true, err
+}
+
+func (c *Claim) part() {
+	c.mu.Lock()
+	c.waiting--
+	c.mu.Unlock()
+}
+
+func (c *Claim) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting >= maxRecordWaiters
+}
+
+// retryAfter says when a refused duplicate had best come again: after the
+// operation's usual time still to go, or, past it, after the rest of the lease
+// (PROTOCOL section 8, defaults).
+func (c *Claim) retryAfter() time.Duration {
+	ran := c.g.clock.corrected().Sub(c.seen.rec.begun())
+	if usual := c.id.op.usual.p90(); usual > 0 && ran < usual {
+		return min(max(usual-ran, leastRetry), mostRetry)
+	}
+	spent := max(0, c.seen.rec.retention()-c.seen.left)
+	rest := min(max(c.seen.rec.leaseTime()-spent, leastRetry), mostLeaseRestTold)
+	if c.id.op.usual.p90() == 0 {
+		return min(rest, mostRetry)
+	}
+	return rest
+}
