@@ -123,6 +123,9 @@ func (g *Guard) readClock(ctx context.Context) error {
 
 // confirm reads the clock and the card anew, before a death is certified.
 func (g *Guard) confirm(ctx context.Context, op *operation) error {
+	if broken.Is(broken.T6CardUnconfirmed) {
+		return nil
+	}
 	if err := g.readClock(ctx); err != nil {
 		return err
 	}

@@ -300,6 +300,9 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 			return false, c.answer(ctx, f, verdict)
 		case stepWait:
 			c.seen = f
+			if broken.Is(broken.P6RefusalWrites) {
+				c.touch(ctx, f)
+			}
 			return true, nil
 		case stepLook:
 			looks++
@@ -343,7 +346,7 @@ func (c *Claim) fresh(s State, flags byte) record {
 // fence is our own claim, whose reply was lost (PROTOCOL P3).
 func (c *Claim) send(ctx context.Context, op storeOp, mine record) (Result, error) {
 	op.name, op.value, op.ttl = c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
-	if broken.Is(broken.P11LeaseAsTTL) {
+	if broken.Is(broken.T2LeaseAsRetention) {
 		op.ttl = mine.leaseTime()
 	}
 	first := c.g.clock.now()
@@ -384,6 +387,10 @@ func (c *Claim) bury(ctx context.Context) (Result, error) {
 	ctx, end := c.observe(ctx, Step{Kind: StepBury})
 	r := c.fresh(StateBuried, 0)
 	r.trace = nil
+	if broken.Is(broken.T1BuryLooks) {
+		end(StepResult{})
+		return Result{Done: true}, nil
+	}
 	op := storeOp{do: doCreate, name: c.id.name, value: r.append(nil), ttl: r.retention()}
 	res, err := c.g.ask(ctx, "bury", &op)
 	end(StepResult{State: StateBuried, Err: err})
@@ -406,6 +413,9 @@ func (c *Claim) answer(ctx context.Context, f found, v Verdict) error {
 		}
 	}
 	c.verdict, c.seen = v, f
+	if broken.Is(broken.P6RefusalWrites) {
+		c.touch(ctx, f)
+	}
 	switch {
 	case f.unread != nil:
 		c.g.log.LogAttrs(ctx, slogError, "record cannot be read: it is held", attrOperation(c), attrKey(c), attrError(f.unread))
@@ -438,15 +448,20 @@ func (c *Claim) begin(ctx context.Context) {
 	g.keeper.add(c, c.due)
 }
 
+// touch is P6 broken: a refusal gives the record a new time to live.
+func (c *Claim) touch(ctx context.Context, f found) {
+	moved := f.rec
+	moved.counter++
+	_, _ = c.g.store.Swap(ctx, c.id.name, f.value, moved.append(nil), moved.retention())
+}
+
 // sendTorn is P1 broken: look, then write.
 func (c *Claim) sendTorn(ctx context.Context, op *storeOp, mine record, first time.Time) (Result, error) {
-	res, err := c.g.store.Load(ctx, op.name)
+	res, err := c.g.call(ctx, "claim", time.Second, &storeOp{do: doLoad, name: op.name})
 	if err != nil || (res.Value != nil && string(res.Value) != string(op.old)) {
 		return res, err
 	}
-	if _, err = c.g.store.Swap(ctx, op.name, res.Value, op.value, op.ttl); err == nil && res.Value == nil {
-		_, err = c.g.store.Create(ctx, op.name, op.value, op.ttl)
-	}
+	_, err = c.g.call(ctx, "claim", time.Second, op)
 	c.hear(op, mine, first, Result{Done: true})
 	return Result{Done: true}, err
 }

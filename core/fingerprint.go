@@ -95,7 +95,11 @@ func (n *namer) fingerprint(choice FingerprintChoice, content Content) Fingerpri
 	if kind := content.kind(); kind != bodyRaw && len(body) > 0 && len(body) <= maxCanonical {
 		start := len(h.msg)
 		h.msg = append(h.msg, byte(kind))
-		if out, ok := appendCanonical(h.msg, kind, body, plan); ok {
+		appendBody := appendJSON
+		if kind == bodyForm {
+			appendBody = appendForm
+		}
+		if out, ok := appendBody(h.msg, body, plan); ok {
 			h.msg = binary.BigEndian.AppendUint64(out, uint64(len(out)-start-1))
 			return h.fingerprint(plan)
 		}

@@ -212,14 +212,3 @@ func (t *fieldTree) add(steps []string, place int) {
 	}
 	t.chosen, t.place = true, place
 }
-
-// at returns what is chosen one step further down, nil for nothing.
-func (t *fieldTree) at(step []byte) *fieldTree {
-	if t == nil {
-		return nil
-	}
-	return t.next[string(step)]
-}
-
-// isChosen is chosen, of a tree that may be nil.
-func (t *fieldTree) isChosen() bool { return t != nil && t.chosen }

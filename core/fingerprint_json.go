@@ -9,219 +9,302 @@ import (
 )
 
 // maxJSONDepth is how deep containers may be nested in a body compared by
-// content. It bounds the stack, and the work of putting members in order, which
-// is one more copy of a value for each level above it.
+// content. It bounds the stack.
 const maxJSONDepth = 64
 
-// canonicalizer rewrites a body into its canonical encoding. Scratch is kept
-// between uses; one goroutine at a time.
-type canonicalizer struct {
-	src  []byte
-	pos  int
-	out  []byte
-	plan *fingerprintPlan
-
-	members []member // of the objects being read, innermost last; or pairs of a form
-	text    []byte   // a string being unescaped; or the text of a form
-	swap    []byte   // an object whose members are being put in order
-	picked  []byte   // values of the members that Only names
-	picks   []pick
+// jsonTree is a JSON text (RFC 8259) read into a flat tree of nodes, members of
+// objects in order. Its memory is kept between uses; one goroutine at a time.
+type jsonTree struct {
+	src   []byte
+	pos   int
+	text  []byte // the strings of src that hold escapes or more than ASCII
+	nodes []jsonNode
+	order []uint32 // members of the objects being read, innermost last
+	picks []pick
 }
 
-// member is a member of an object in out, or a pair of a form in text: a name
-// and what follows it.
-type member struct {
-	start, name, value, end int // the name itself is [name:value]
-	drop                    bool
+// jsonNode is a value, and its name where it is a member. Spans are of src, or
+// of text where the flag says so. Node 0 is the whole document, which is
+// nobody's child, so 0 also means "none".
+type jsonNode struct {
+	nameStart, nameEnd uint32
+	start, end         uint32 // a string's text or a number's literal; start is a container's first child
+	next               uint32 // the next child of the same container
+	kind               byte   // the tag of the encoding
+	nameInText, inText bool
 }
 
-// pick is the value of a chosen member in picked.
-type pick struct{ place, start, end int }
+// pick is a value that Only names.
+type pick struct {
+	place int
+	node  uint32
+}
 
-var canonicalizers = sync.Pool{New: func() any { return &canonicalizer{} }}
+var jsonTrees = sync.Pool{New: func() any { return &jsonTree{} }}
 
-// appendCanonical appends the canonical encoding of a JSON body or a form. It
-// reports false, and what it appended means nothing, where the body has none:
-// then it is compared raw.
-func appendCanonical(dst []byte, kind bodyKind, body []byte, plan *fingerprintPlan) ([]byte, bool) {
-	c := canonicalizers.Get().(*canonicalizer)
-	c.src, c.pos, c.out, c.plan = body, 0, dst, plan
-	c.members, c.picked, c.picks = c.members[:0], c.picked[:0], c.picks[:0]
-	var ok bool
-	if kind == bodyJSON {
-		ok = c.document()
+// appendJSON appends the canonical encoding of a JSON body. It reports false,
+// and appends nothing, where the body has none: then it is compared raw.
+//
+//	null n   true t   false f   number # framed literal   string " framed text
+//	array  [ value… ]           object { (" framed name, value)… by name }
+//
+// Every piece begins with a tag and says where it ends, so different documents
+// never share an encoding. Numbers are kept as written: 1.0 is not 1, and no
+// digit is lost to a float. Strings count by value, however they were escaped. A
+// document that readers disagree about has no canonical form: one with two
+// members of one name, with text that is not UTF-8 or with half a surrogate
+// pair.
+func appendJSON(dst, body []byte, plan *fingerprintPlan) ([]byte, bool) {
+	t := jsonTrees.Get().(*jsonTree)
+	t.src, t.pos = body, 0
+	t.text, t.nodes, t.order = t.text[:0], t.nodes[:0], t.order[:0]
+	t.space()
+	_, ok := t.value(0)
+	if t.space(); ok && t.pos == len(body) {
+		dst = t.appendDocument(dst, plan)
 	} else {
-		ok = c.form()
+		ok = false
 	}
-	dst = c.out
-	c.src, c.out, c.plan = nil, nil, nil
-	if cap(c.swap)+cap(c.text)+cap(c.picked) <= maxPooledScratch && cap(c.members) <= maxPooledScratch/64 {
-		canonicalizers.Put(c)
+	t.src = nil
+	if cap(t.text) <= maxPooledScratch && cap(t.nodes) <= maxPooledScratch/32 {
+		jsonTrees.Put(t)
 	}
 	return dst, ok
 }
 
-// document reads one JSON text (RFC 8259) and writes
-//
-//	null n   true t   false f   number # framed literal   string " framed text
-//	array  [ value… ]           object { (framed name, value)… by name }
-//
-// Each encoding says where it ends, so different documents never share one.
-// Numbers are kept as written: 1.0 is not 1, and no digit is lost to a float.
-// Strings count by value, however they were escaped. A document that readers
-// disagree about has no canonical form: one with two members of one name, with
-// text that is not UTF-8 or with half a surrogate pair.
-func (c *canonicalizer) document() bool {
-	start := len(c.out)
-	c.space()
-	if !c.value(c.plan.tree, 0) {
-		return false
+// value reads the value that begins here and returns its node.
+func (t *jsonTree) value(depth int) (node uint32, ok bool) {
+	if t.pos == len(t.src) {
+		return 0, false
 	}
-	c.space()
-	if c.pos != len(c.src) {
-		return false
+	node = uint32(len(t.nodes))
+	b := t.src[t.pos]
+	switch {
+	case b == '{' || b == '[':
+		if depth == maxJSONDepth {
+			return 0, false
+		}
+		t.nodes = append(t.nodes, jsonNode{kind: b})
+		if b == '{' {
+			return node, t.object(node, depth+1)
+		}
+		return node, t.array(node, depth+1)
+	case b == '"':
+		n := jsonNode{kind: b}
+		n.start, n.end, n.inText, ok = t.str()
+		t.nodes = append(t.nodes, n)
+		return node, ok
+	case b == '-' || isDigit(b):
+		n := jsonNode{kind: '#', start: uint32(t.pos)}
+		ok = t.number()
+		n.end = uint32(t.pos)
+		t.nodes = append(t.nodes, n)
+		return node, ok
 	}
-	if len(c.picks) > 0 {
-		c.out = c.appendPicks(c.out[:start])
+	t.nodes = append(t.nodes, jsonNode{kind: b})
+	return node, t.word()
+}
+
+// array reads the elements of an array and links them.
+func (t *jsonTree) array(array uint32, depth int) bool {
+	t.pos++
+	t.space()
+	last := array
+	for !t.skip(']') {
+		if last != array {
+			if !t.skip(',') {
+				return false
+			}
+			t.space()
+		}
+		node, ok := t.value(depth)
+		if !ok {
+			return false
+		}
+		if last == array {
+			t.nodes[array].start = node
+		} else {
+			t.nodes[last].next = node
+		}
+		last = node
+		t.space()
 	}
 	return true
 }
 
-// appendPicks writes what Only chose: for each entry found, its place in the
-// list and its value.
-func (c *canonicalizer) appendPicks(dst []byte) []byte {
-	slices.SortFunc(c.picks, func(a, b pick) int { return a.place - b.place })
+// object reads the members of an object and links them by name. Two of one name
+// are refused.
+func (t *jsonTree) object(object uint32, depth int) bool {
+	t.pos++
+	first := len(t.order)
+	for t.space(); !t.skip('}'); t.space() {
+		if len(t.order) > first {
+			if !t.skip(',') {
+				return false
+			}
+			t.space()
+		}
+		if t.pos == len(t.src) || t.src[t.pos] != '"' {
+			return false
+		}
+		start, end, inText, ok := t.str()
+		if !ok {
+			return false
+		}
+		t.space()
+		if !t.skip(':') {
+			return false
+		}
+		t.space()
+		node, ok := t.value(depth)
+		if !ok {
+			return false
+		}
+		n := &t.nodes[node]
+		n.nameStart, n.nameEnd, n.nameInText = start, end, inText
+		t.order = append(t.order, node)
+	}
+	members := t.order[first:]
+	t.order = t.order[:first]
+	return t.link(object, members)
+}
+
+// link puts members in the order of their names.
+func (t *jsonTree) link(object uint32, members []uint32) bool {
+	const few = 16 // sorting by insertion wins up to here: nearly every object
+	if len(members) > few {
+		slices.SortFunc(members, func(a, b uint32) int { return bytes.Compare(t.name(a), t.name(b)) })
+	}
+	for i := 1; i < len(members); i++ {
+		node, name := members[i], t.name(members[i])
+		for j := i; ; j-- {
+			order := 1
+			if j > 0 {
+				order = bytes.Compare(name, t.name(members[j-1]))
+			}
+			if order == 0 {
+				return false
+			}
+			if order > 0 {
+				members[j] = node
+				break
+			}
+			members[j] = members[j-1]
+		}
+	}
+	before := object
+	for _, node := range members {
+		if before == object {
+			t.nodes[object].start = node
+		} else {
+			t.nodes[before].next = node
+		}
+		before = node
+	}
+	return true
+}
+
+func (t *jsonTree) name(node uint32) []byte {
+	n := &t.nodes[node]
+	if n.nameInText {
+		return t.text[n.nameStart:n.nameEnd]
+	}
+	return t.src[n.nameStart:n.nameEnd]
+}
+
+// appendDocument writes what the plan compares of the document.
+func (t *jsonTree) appendDocument(dst []byte, plan *fingerprintPlan) []byte {
+	if !plan.only {
+		return t.append(dst, 0, plan.tree, true)
+	}
+	t.picks = t.picks[:0]
+	t.pick(0, plan.tree)
+	if len(t.picks) == 0 {
+		return t.append(dst, 0, nil, true)
+	}
+	// Each value behind its place in the list, which tells what it is.
+	slices.SortFunc(t.picks, func(a, b pick) int { return a.place - b.place })
 	dst = append(dst, '*') // begins no value
-	for _, p := range c.picks {
+	for _, p := range t.picks {
 		dst = binary.AppendUvarint(dst, uint64(p.place))
-		dst = append(dst, c.picked[p.start:p.end]...)
+		dst = t.append(dst, p.node, nil, false)
 	}
 	return dst
 }
 
-// value reads one value, around which white space was skipped; tree is what is
-// chosen at or below it.
-func (c *canonicalizer) value(tree *fieldTree, depth int) bool {
-	if c.pos == len(c.src) {
-		return false
-	}
-	start := len(c.out)
-	ok := false
-	switch b := c.src[c.pos]; {
-	case b == '"':
-		c.out = append(c.out, '"')
-		ok = c.str()
-	case b == '{':
-		ok = depth < maxJSONDepth && c.object(tree, depth+1)
-	case b == '[':
-		ok = depth < maxJSONDepth && c.array(tree, depth+1)
-	case b == '-' || isDigit(b):
-		ok = c.number()
-	case b == 't':
-		ok = c.literal("true")
-	case b == 'f':
-		ok = c.literal("false")
-	case b == 'n':
-		ok = c.literal("null")
-	}
-	if ok && c.plan.only && tree.isChosen() {
-		at := len(c.picked)
-		c.picked = append(c.picked, c.out[start:]...)
-		c.picks = append(c.picks, pick{tree.place, at, len(c.picked)})
-	}
-	return ok
-}
-
-func (c *canonicalizer) object(tree *fieldTree, depth int) bool {
-	c.pos++
-	c.out = append(c.out, '{')
-	first, base := len(c.members), len(c.out)
-	tidy := true // in order, and nothing to be left out
-	for c.space(); !c.skip('}'); c.space() {
-		if len(c.members) > first {
-			if !c.skip(',') {
-				return false
+// append writes a value. Members at or below it that tree names are left out,
+// and so is, of the whole document, the token.
+func (t *jsonTree) append(dst []byte, node uint32, tree *fieldTree, whole bool) []byte {
+	n := &t.nodes[node]
+	dst = append(dst, n.kind)
+	switch n.kind {
+	case '"', '#':
+		if n.inText {
+			return appendFramed(dst, t.text[n.start:n.end])
+		}
+		return appendFramed(dst, t.src[n.start:n.end])
+	case '{':
+		for m := n.start; m != 0; m = t.nodes[m].next {
+			name := t.name(m)
+			below := tree.at(name)
+			if below.isChosen() || whole && string(name) == TokenMember {
+				continue
 			}
-			c.space()
+			dst = appendFramed(append(dst, '"'), name)
+			dst = t.append(dst, m, below, false)
 		}
-		m := member{start: len(c.out)}
-		if c.pos == len(c.src) || c.src[c.pos] != '"' || !c.str() {
-			return false
-		}
-		m.value = len(c.out)
-		m.name = m.start + frameLength(c.out[m.start:])
-		name := c.out[m.name:m.value]
-		below := tree.at(name)
-		m.drop = depth == 1 && string(name) == TokenMember || below.isChosen() && !c.plan.only
-		tidy = tidy && !m.drop && (len(c.members) == first || bytes.Compare(c.nameOf(len(c.members)-1), name) < 0)
-		c.space()
-		if !c.skip(':') {
-			return false
-		}
-		c.space()
-		if !c.value(below, depth) {
-			return false
-		}
-		m.end = len(c.out)
-		c.members = append(c.members, m)
-	}
-	if !tidy && !c.arrange(first, base) {
-		return false
-	}
-	c.members = c.members[:first]
-	c.out = append(c.out, '}')
-	return true
-}
-
-// nameOf returns the name of a member that is still in out.
-func (c *canonicalizer) nameOf(i int) []byte {
-	return c.out[c.members[i].name:c.members[i].value]
-}
-
-// arrange puts the members from first on in order and leaves out those to be
-// dropped. It reports false where two share a name.
-func (c *canonicalizer) arrange(first, base int) bool {
-	list := c.members[first:]
-	c.swap = append(c.swap[:0], c.out[base:]...)
-	name := func(m member) []byte { return c.swap[m.name-base : m.value-base] }
-	slices.SortFunc(list, func(a, b member) int { return bytes.Compare(name(a), name(b)) })
-	c.out = c.out[:base]
-	for i, m := range list {
-		if i > 0 && bytes.Equal(name(list[i-1]), name(m)) {
-			return false
-		}
-		if !m.drop {
-			c.out = append(c.out, c.swap[m.start-base:m.end-base]...)
-		}
-	}
-	return true
-}
-
-func (c *canonicalizer) array(tree *fieldTree, depth int) bool {
-	c.pos++
-	c.out = append(c.out, '[')
-	c.space()
-	for i := 0; !c.skip(']'); i++ {
-		if i > 0 {
-			if !c.skip(',') {
-				return false
+		return append(dst, '}')
+	case '[':
+		i := 0
+		for e := n.start; e != 0; e = t.nodes[e].next {
+			below := tree.element(i)
+			if below.isChosen() {
+				dst = append(dst, '-') // something is there, whatever it is
+			} else {
+				dst = t.append(dst, e, below, false)
 			}
-			c.space()
+			i++
 		}
-		start := len(c.out)
-		var below *fieldTree
-		if tree != nil {
-			var digits [20]byte
-			below = tree.at(strconv.AppendInt(digits[:0], int64(i), 10))
-		}
-		if !c.value(below, depth) {
-			return false
-		}
-		if below.isChosen() && !c.plan.only {
-			c.out = append(c.out[:start], '-') // it is there, whatever it is
-		}
-		c.space()
+		return append(dst, ']')
 	}
-	c.out = append(c.out, ']')
-	return true
+	return dst // null, true and false are their tags
 }
+
+// pick collects the values at or below node that tree names.
+func (t *jsonTree) pick(node uint32, tree *fieldTree) {
+	n := &t.nodes[node]
+	switch {
+	case tree == nil:
+	case tree.chosen:
+		t.picks = append(t.picks, pick{tree.place, node})
+	case n.kind == '{':
+		for m := n.start; m != 0; m = t.nodes[m].next {
+			t.pick(m, tree.at(t.name(m)))
+		}
+	case n.kind == '[':
+		i := 0
+		for e := n.start; e != 0; e = t.nodes[e].next {
+			t.pick(e, tree.element(i))
+			i++
+		}
+	}
+}
+
+// at returns what is chosen at or below a member, nil for nothing.
+func (f *fieldTree) at(name []byte) *fieldTree {
+	if f == nil {
+		return nil
+	}
+	return f.next[string(name)]
+}
+
+// element returns what is chosen at or below an element, nil for nothing.
+func (f *fieldTree) element(i int) *fieldTree {
+	if f == nil {
+		return nil
+	}
+	return f.next[strconv.Itoa(i)]
+}
+
+// isChosen is chosen, of a tree that may be nil.
+func (f *fieldTree) isChosen() bool { return f != nil && f.chosen }

@@ -4,7 +4,28 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"sync"
 )
+
+// pairReader reads percent-encoded text: the pairs of a form or a query, or a
+// path. Its memory is kept between uses; one goroutine at a time.
+type pairReader struct {
+	src   []byte // a query, as bytes
+	text  []byte // everything decoded
+	pairs []span
+}
+
+// span is a pair in text: a name and the value behind it.
+type span struct{ name, value, end int }
+
+var pairReaders = sync.Pool{New: func() any { return &pairReader{} }}
+
+// giveBack returns a reader to the pool, unless a large body made it large.
+func (r *pairReader) giveBack() {
+	if cap(r.text) <= maxPooledScratch && cap(r.pairs) <= maxPooledScratch/24 {
+		pairReaders.Put(r)
+	}
+}
 
 // How a path or query stands in the hashed message.
 const (
@@ -20,12 +41,12 @@ func appendPath(dst []byte, path string) []byte {
 	if plainPath(path) {
 		return appendFramed(append(dst, readByContent), path)
 	}
-	c := canonicalizers.Get().(*canonicalizer)
-	defer canonicalizers.Put(c)
-	if !c.normalPath(path) {
+	r := pairReaders.Get().(*pairReader)
+	defer r.giveBack()
+	if !r.normalPath(path) {
 		return appendFramed(append(dst, readRaw), path)
 	}
-	return appendFramed(append(dst, readByContent), c.text)
+	return appendFramed(append(dst, readByContent), r.text)
 }
 
 // plainPath says that a path is normal already, as nearly all are.
@@ -39,9 +60,9 @@ func plainPath(path string) bool {
 }
 
 // normalPath writes the normal form of a path to text.
-func (c *canonicalizer) normalPath(path string) bool {
+func (r *pairReader) normalPath(path string) bool {
 	const upper = "0123456789ABCDEF"
-	c.text = c.text[:0]
+	r.text = r.text[:0]
 	for i := 0; i < len(path); i++ {
 		b := path[i]
 		stays := b > 0x20 && b < 0x7f
@@ -54,9 +75,9 @@ func (c *canonicalizer) normalPath(path string) bool {
 			stays = isUnreserved(b)
 		}
 		if stays {
-			c.text = append(c.text, b)
+			r.text = append(r.text, b)
 		} else {
-			c.text = append(c.text, '%', upper[b>>4], upper[b&15])
+			r.text = append(r.text, '%', upper[b>>4], upper[b&15])
 		}
 	}
 	return true
@@ -68,42 +89,43 @@ func appendQuery(dst []byte, query string) []byte {
 	if query == "" {
 		return append(dst, readByContent, 0)
 	}
-	c := canonicalizers.Get().(*canonicalizer)
-	defer canonicalizers.Put(c)
-	c.swap = append(c.swap[:0], query...)
-	if !c.readPairs(c.swap) {
+	r := pairReaders.Get().(*pairReader)
+	defer r.giveBack()
+	r.src = append(r.src[:0], query...)
+	if !r.readPairs(r.src) {
 		return appendFramed(append(dst, readRaw), query)
 	}
-	return c.appendPairs(append(dst, readByContent))
+	return r.appendPairs(append(dst, readByContent))
 }
 
-// form reads a body of application/x-www-form-urlencoded: pairs sorted by name,
-// the order within a name kept. The token's field is left out, and so is what
-// the policy does not compare.
-func (c *canonicalizer) form() bool {
-	if !c.readPairs(c.src) {
-		return false
+// appendForm appends the encoding of a body that is a form: its pairs sorted by
+// name, the order within a name kept. The token's field is left out, and so is
+// what the plan does not compare. It reports false, and appends nothing, for a
+// form with a broken escape: that is compared raw.
+func appendForm(dst, body []byte, plan *fingerprintPlan) ([]byte, bool) {
+	r := pairReaders.Get().(*pairReader)
+	defer r.giveBack()
+	if !r.readPairs(body) {
+		return dst, false
 	}
-	fields := c.plan.fields
 	found := false // one of the fields that were chosen or ignored
-	c.members = slices.DeleteFunc(c.members, func(m member) bool {
-		name := c.text[m.name:m.value]
-		found = found || fields[string(name)]
+	r.pairs = slices.DeleteFunc(r.pairs, func(p span) bool {
+		name := r.text[p.name:p.value]
+		found = found || plan.fields[string(name)]
 		return string(name) == TokenField
 	})
 	if found {
-		c.members = slices.DeleteFunc(c.members, func(m member) bool {
-			return fields[string(c.text[m.name:m.value])] != c.plan.only
+		r.pairs = slices.DeleteFunc(r.pairs, func(p span) bool {
+			return plan.fields[string(r.text[p.name:p.value])] != plan.only
 		})
 	}
-	c.out = c.appendPairs(c.out)
-	return true
+	return r.appendPairs(dst), true
 }
 
-// readPairs reads encoded pairs into members and text. Empty pieces are
+// readPairs reads encoded pairs into pairs and text. Empty pieces are
 // skipped, and "a" is "a=", as the URL Standard reads such forms.
-func (c *canonicalizer) readPairs(encoded []byte) bool {
-	c.members, c.text = c.members[:0], c.text[:0]
+func (r *pairReader) readPairs(encoded []byte) bool {
+	r.pairs, r.text = r.pairs[:0], r.text[:0]
 	for rest := encoded; len(rest) > 0; {
 		var piece []byte
 		piece, rest, _ = bytes.Cut(rest, []byte{'&'})
@@ -111,52 +133,52 @@ func (c *canonicalizer) readPairs(encoded []byte) bool {
 			continue
 		}
 		name, value, _ := bytes.Cut(piece, []byte{'='})
-		m := member{name: len(c.text)}
-		if !c.decode(name) {
+		p := span{name: len(r.text)}
+		if !r.decode(name) {
 			return false
 		}
-		m.value = len(c.text)
-		if !c.decode(value) {
+		p.value = len(r.text)
+		if !r.decode(value) {
 			return false
 		}
-		m.end = len(c.text)
-		c.members = append(c.members, m)
+		p.end = len(r.text)
+		r.pairs = append(r.pairs, p)
 	}
 	return true
 }
 
 // decode appends what a name or value says to text.
-func (c *canonicalizer) decode(encoded []byte) bool {
+func (r *pairReader) decode(encoded []byte) bool {
 	for i := 0; i < len(encoded); i++ {
 		switch b := encoded[i]; b {
 		case '+':
-			c.text = append(c.text, ' ')
+			r.text = append(r.text, ' ')
 		case '%':
 			b, ok := unpercent(encoded[i:])
 			if !ok {
 				return false
 			}
-			c.text = append(c.text, b)
+			r.text = append(r.text, b)
 			i += 2
 		default:
-			c.text = append(c.text, b)
+			r.text = append(r.text, b)
 		}
 	}
 	return true
 }
 
 // appendPairs appends the number of pairs and then each, in order.
-func (c *canonicalizer) appendPairs(dst []byte) []byte {
-	byName := func(a, b member) int {
-		return bytes.Compare(c.text[a.name:a.value], c.text[b.name:b.value])
+func (r *pairReader) appendPairs(dst []byte) []byte {
+	byName := func(a, b span) int {
+		return bytes.Compare(r.text[a.name:a.value], r.text[b.name:b.value])
 	}
-	if !slices.IsSortedFunc(c.members, byName) {
-		slices.SortStableFunc(c.members, byName)
+	if !slices.IsSortedFunc(r.pairs, byName) {
+		slices.SortStableFunc(r.pairs, byName)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(c.members)))
-	for _, m := range c.members {
-		dst = appendFramed(dst, c.text[m.name:m.value])
-		dst = appendFramed(dst, c.text[m.value:m.end])
+	dst = binary.AppendUvarint(dst, uint64(len(r.pairs)))
+	for _, p := range r.pairs {
+		dst = appendFramed(dst, r.text[p.name:p.value])
+		dst = appendFramed(dst, r.text[p.value:p.end])
 	}
 	return dst
 }

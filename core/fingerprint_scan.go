@@ -1,154 +1,160 @@
 package idem
 
 import (
-	"bytes"
-	"encoding/binary"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // The words of JSON, read strictly by RFC 8259. Every method reads what begins at
-// pos, appends its encoding to out, and reports false where it is not that.
+// pos and reports false where it is not that.
 
 // number reads a number by the grammar of RFC 8259 section 6.
-func (c *canonicalizer) number() bool {
-	start := c.pos
-	c.skip('-')
-	if !c.skip('0') && !c.digits() {
+func (t *jsonTree) number() bool {
+	t.skip('-')
+	if !t.skip('0') && !t.digits() {
 		return false
 	}
-	if c.skip('.') && !c.digits() {
+	if t.skip('.') && !t.digits() {
 		return false
 	}
-	if c.skip('e') || c.skip('E') {
-		if !c.skip('+') {
-			c.skip('-')
+	if t.skip('e') || t.skip('E') {
+		if !t.skip('+') {
+			t.skip('-')
 		}
-		if !c.digits() {
-			return false
-		}
+		return t.digits()
 	}
-	c.out = append(c.out, '#')
-	c.out = appendFramed(c.out, c.src[start:c.pos])
 	return true
 }
 
-func (c *canonicalizer) digits() bool {
-	start := c.pos
-	for c.pos < len(c.src) && isDigit(c.src[c.pos]) {
-		c.pos++
+// digits reads one digit or more.
+func (t *jsonTree) digits() bool {
+	start := t.pos
+	for t.pos < len(t.src) && isDigit(t.src[t.pos]) {
+		t.pos++
 	}
-	return c.pos > start
+	return t.pos > start
 }
 
-func (c *canonicalizer) literal(word string) bool {
-	if !bytes.HasPrefix(c.src[c.pos:], []byte(word)) {
-		return false
-	}
-	c.pos += len(word)
-	c.out = append(c.out, word[0])
-	return true
-}
-
-// str reads the string that begins here and appends its text, framed.
-func (c *canonicalizer) str() bool {
-	c.pos++
-	start := c.pos
-	for i := start; i < len(c.src); i++ {
-		switch b := c.src[i]; {
-		case b == '"':
-			c.out = appendFramed(c.out, c.src[start:i])
-			c.pos = i + 1
+// word reads null, true or false.
+func (t *jsonTree) word() bool {
+	for _, word := range [...]string{"null", "true", "false"} {
+		if rest := t.src[t.pos:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
+			t.pos += len(word)
 			return true
-		case b < 0x20:
-			return false
-		case b == '\\' || b >= utf8.RuneSelf:
-			c.text = append(c.text[:0], c.src[start:i]...)
-			c.pos = i
-			return c.unescape()
 		}
 	}
 	return false
 }
 
-// unescape is str from the first byte on that does not stand for itself.
-func (c *canonicalizer) unescape() bool {
-	for c.pos < len(c.src) {
-		switch b := c.src[c.pos]; {
+// plainText marks the bytes of a string that stand for themselves.
+var plainText = func() (plain [256]bool) {
+	for b := 0x20; b < utf8.RuneSelf; b++ {
+		plain[b] = b != '"' && b != '\\'
+	}
+	return plain
+}()
+
+// str reads the string that begins here and returns the span of its text.
+func (t *jsonTree) str() (start, end uint32, inText, ok bool) {
+	src, i := t.src, t.pos+1
+	for i < len(src) && plainText[src[i]] {
+		i++
+	}
+	if i == len(src) {
+		return 0, 0, false, false
+	}
+	if src[i] == '"' {
+		start = uint32(t.pos + 1)
+		t.pos = i + 1
+		return start, uint32(i), false, true
+	}
+	start = uint32(len(t.text))
+	t.text = append(t.text, src[t.pos+1:i]...)
+	t.pos = i
+	ok = t.unescape()
+	return start, uint32(len(t.text)), true, ok
+}
+
+// unescape appends the rest of a string to text, from the first byte on that
+// does not stand for itself.
+func (t *jsonTree) unescape() bool {
+	for t.pos < len(t.src) {
+		switch b := t.src[t.pos]; {
+		case plainText[b]:
+			t.text = append(t.text, b)
+			t.pos++
 		case b == '"':
-			c.pos++
-			c.out = appendFramed(c.out, c.text)
+			t.pos++
 			return true
-		case b < 0x20:
-			return false
 		case b == '\\':
-			if !c.escape() {
+			if !t.escape() {
 				return false
 			}
-		case b < utf8.RuneSelf:
-			c.text = append(c.text, b)
-			c.pos++
 		default:
-			r, size := utf8.DecodeRune(c.src[c.pos:])
-			if r == utf8.RuneError && size == 1 {
+			r, size := utf8.DecodeRune(t.src[t.pos:])
+			if b < 0x20 || r == utf8.RuneError && size == 1 {
 				return false
 			}
-			c.text = append(c.text, c.src[c.pos:c.pos+size]...)
-			c.pos += size
+			t.text = append(t.text, t.src[t.pos:t.pos+size]...)
+			t.pos += size
 		}
 	}
 	return false
 }
 
 // escape reads one escape, a pair of them for a character beyond 16 bits.
-func (c *canonicalizer) escape() bool {
-	if c.pos+1 >= len(c.src) {
+func (t *jsonTree) escape() bool {
+	if t.pos+1 >= len(t.src) {
 		return false
 	}
-	const names, meanings = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	letter := c.src[c.pos+1]
-	if i := bytes.IndexByte([]byte(names), letter); i >= 0 {
-		c.text = append(c.text, meanings[i])
-		c.pos += 2
+	const letters, meanings = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if i := strings.IndexByte(letters, t.src[t.pos+1]); i >= 0 {
+		t.text = append(t.text, meanings[i])
+		t.pos += 2
 		return true
 	}
-	r, ok := c.hex4()
-	if !ok || r >= 0xdc00 && r <= 0xdfff { // the second half without the first
-		return false
+	r, ok := t.hex4()
+	if ok && utf16.IsSurrogate(r) {
+		low, both := t.hex4()
+		r = utf16.DecodeRune(r, low)
+		ok = both && r != utf8.RuneError
 	}
-	if r >= 0xd800 && r <= 0xdbff {
-		low, ok := c.hex4()
-		if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
-			return false
-		}
+	if ok {
+		t.text = utf8.AppendRune(t.text, r)
 	}
-	c.text = utf8.AppendRune(c.text, r)
-	return true
+	return ok
 }
 
 // hex4 reads \uXXXX.
-func (c *canonicalizer) hex4() (rune, bool) {
-	if c.pos+6 > len(c.src) || c.src[c.pos] != '\\' || c.src[c.pos+1] != 'u' {
+func (t *jsonTree) hex4() (rune, bool) {
+	if t.pos+6 > len(t.src) || t.src[t.pos] != '\\' || t.src[t.pos+1] != 'u' {
 		return 0, false
 	}
 	var r rune
-	for _, b := range c.src[c.pos+2 : c.pos+6] {
+	for _, b := range t.src[t.pos+2 : t.pos+6] {
 		digit, ok := hexDigit(b)
 		if !ok {
 			return 0, false
 		}
 		r = r<<4 | rune(digit)
 	}
-	c.pos += 6
+	t.pos += 6
 	return r, true
 }
 
-// space skips white space.
-func (c *canonicalizer) space() {
-	for c.pos < len(c.src) {
-		switch c.src[c.pos] {
+// space skips white space. It is small enough to be part of its callers.
+func (t *jsonTree) space() {
+	if t.pos < len(t.src) && t.src[t.pos] <= ' ' {
+		t.spaces()
+	}
+}
+
+func (t *jsonTree) spaces() {
+	for t.pos < len(t.src) {
+		switch t.src[t.pos] {
 		case ' ', '\t', '\n', '\r':
-			c.pos++
+			t.pos++
 		default:
 			return
 		}
@@ -156,16 +162,10 @@ func (c *canonicalizer) space() {
 }
 
 // skip steps over b if it is next.
-func (c *canonicalizer) skip(b byte) bool {
-	if c.pos < len(c.src) && c.src[c.pos] == b {
-		c.pos++
+func (t *jsonTree) skip(b byte) bool {
+	if t.pos < len(t.src) && t.src[t.pos] == b {
+		t.pos++
 		return true
 	}
 	return false
-}
-
-// frameLength returns how many bytes the length before a framed element takes.
-func frameLength(framed []byte) int {
-	_, n := binary.Uvarint(framed)
-	return n
 }

@@ -23,6 +23,10 @@ type keeper struct {
 // not (PROTOCOL P5).
 const longestNap = time.Second
 
+// shortestNap keeps a claim that is past its time from being looked at without
+// a pause.
+const shortestNap = time.Millisecond
+
 func newKeeper(c *clock) *keeper {
 	k := &keeper{clock: c, poke: make(chan struct{}, 1), quit: make(chan struct{})}
 	k.work.Go(k.loop)
@@ -91,7 +95,7 @@ func (k *keeper) run(last *time.Time) (time.Duration, bool) {
 		c := k.take(0)
 		k.work.Go(func() {
 			if next := c.tick(); !next.IsZero() {
-				k.add(c, next)
+				k.add(c, latest(next, k.clock.now().Add(shortestNap)))
 			}
 		})
 	}

@@ -133,7 +133,7 @@ func skipParameters(s string) error {
 			return errKeyTrailing
 		}
 		s = strings.TrimLeft(s[1:], " ")
-		n := span(s, func(c byte) bool { return isLower(c) || isDigit(c) || strings.IndexByte("_-.*", c) >= 0 })
+		n := leading(s, func(c byte) bool { return isLower(c) || isDigit(c) || strings.IndexByte("_-.*", c) >= 0 })
 		if n == 0 || !isLower(s[0]) && s[0] != '*' {
 			return errKeyParameters
 		}
@@ -161,12 +161,12 @@ func skipBareItem(s string) (rest string, err error) {
 		return rest, err
 	case c == '%' && strings.HasPrefix(s, `%"`): // display string: holds no escaped quote
 		_, rest, closed := strings.Cut(s[2:], `"`)
-		if !closed || span(s, func(c byte) bool { return c >= 0x20 && c <= 0x7e }) != len(s) {
+		if !closed || leading(s, func(c byte) bool { return c >= 0x20 && c <= 0x7e }) != len(s) {
 			return "", errKeyParameters
 		}
 		return rest, nil
 	case c == ':':
-		n := span(s[1:], func(c byte) bool { return isAlnum(c) || strings.IndexByte("+/=", c) >= 0 })
+		n := leading(s[1:], func(c byte) bool { return isAlnum(c) || strings.IndexByte("+/=", c) >= 0 })
 		if !strings.HasPrefix(s[1+n:], ":") {
 			return "", errKeyParameters
 		}
@@ -178,15 +178,15 @@ func skipBareItem(s string) (rest string, err error) {
 		if digits == "" || !isDigit(digits[0]) {
 			return "", errKeyParameters
 		}
-		return digits[span(digits, func(c byte) bool { return isDigit(c) || c == '.' }):], nil
+		return digits[leading(digits, func(c byte) bool { return isDigit(c) || c == '.' }):], nil
 	case c == '*' || isAlpha(c): // token, RFC 9651 section 3.3.4
-		return s[span(s, func(c byte) bool { return isAlnum(c) || strings.IndexByte("!#$%&'*+-.^_`|~:/", c) >= 0 }):], nil
+		return s[leading(s, func(c byte) bool { return isAlnum(c) || strings.IndexByte("!#$%&'*+-.^_`|~:/", c) >= 0 }):], nil
 	}
 	return "", errKeyParameters
 }
 
-// span returns how many bytes at the start of s are in the set.
-func span(s string, in func(byte) bool) int {
+// leading returns how many bytes at the start of s are in the set.
+func leading(s string, in func(byte) bool) int {
 	for i := range len(s) {
 		if !in(s[i]) {
 			return i

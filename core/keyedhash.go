@@ -61,6 +61,10 @@ func (h *hashState) digest() []byte {
 // appendFramed appends the length of an element and then its bytes, so that two
 // lists of elements never share an encoding.
 func appendFramed[T string | []byte](dst []byte, element T) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(element)))
+	if len(element) < 0x80 { // nearly always; the same byte, sooner
+		dst = append(dst, byte(len(element)))
+	} else {
+		dst = binary.AppendUvarint(dst, uint64(len(element)))
+	}
 	return append(dst, element...)
 }

@@ -66,6 +66,13 @@ func earliest(first time.Time, more ...time.Time) time.Time {
 	return first
 }
 
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 // lose ends the run because the claim is no longer ours, or may not be. Such
 // an owner never revives; its settle is still tried, from exactly what is in
 // the store.

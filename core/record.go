@@ -142,8 +142,13 @@ func appendField(dst []byte, tag byte, field []byte) []byte {
 // size is the number of bytes that append adds.
 func (r *record) size() int {
 	n := headSize
-	if len(r.trace) > 0 || len(r.note) > 0 {
-		n += 1 + 6 + len(r.trace) + len(r.note)
+	for _, field := range [...][]byte{r.trace, r.note} {
+		if len(field) > 0 {
+			n += 3 + len(field)
+		}
+	}
+	if n > headSize {
+		n++ // the tail's end
 	}
 	if r.answered {
 		n += 1 + len(r.payload.Bytes)

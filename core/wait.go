@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,8 +15,6 @@ import (
 type runningClaims struct {
 	seed   maphash.Seed
 	shards [64]runningShard
-	once   sync.Once
-	idle   chan struct{}
 }
 
 type runningShard struct {
@@ -99,19 +98,24 @@ func (r *runningClaims) each(do func(*Claim)) {
 // close lets nobody in any more and returns a channel that is closed when all
 // have left.
 func (r *runningClaims) close() <-chan struct{} {
-	var busy sync.WaitGroup
+	idle := make(chan struct{})
+	var busy atomic.Int64
+	busy.Store(1) // this loop itself
+	done := func() {
+		if busy.Add(-1) == 0 {
+			close(idle)
+		}
+	}
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		s.closed, s.idle = true, func() {}
+		s.closed, s.idle = true, done
 		if s.count > 0 {
 			busy.Add(1)
-			s.idle = busy.Done
 		}
 		s.mu.Unlock()
 	}
-	idle := make(chan struct{})
-	go func() { busy.Wait(); close(idle) }()
+	done()
 	return idle
 }
 

@@ -13,8 +13,12 @@ import (
 // What is longer waits in a temporary file without a name.
 const memoryLimit = 64 << 10
 
-// errTooLarge is a body over the policy's MaxBody.
-var errTooLarge = errors.New("the body is larger than this operation allows")
+var (
+	errTooLarge = errors.New("the body is larger than this operation allows")
+	errCutOff   = errors.New("the body could not be read to its end")
+	// errNoRoom is no fault of the client's.
+	errNoRoom = errors.New("httpflow: a long body cannot be kept in a temporary file")
+)
 
 // Body is a request's body after it was read. Its handler reads it again from
 // the start. It belongs to one request and is closed with it.
@@ -74,16 +78,34 @@ func readUnsized(src io.Reader, limit int64) (*Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.size, err = io.Copy(b.file, io.MultiReader(&buf, io.LimitReader(src, limit+1-n)))
-	switch {
-	case err != nil:
+	rest := io.LimitReader(src, limit+1-n)
+	if b.size, err = copyTo(b.file, io.MultiReader(&buf, rest)); err == nil && b.size > limit {
+		err = errTooLarge
+	}
+	if err != nil {
 		b.Close()
-		return nil, unread(err)
-	case b.size > limit:
-		b.Close()
-		return nil, errTooLarge
+		return nil, err
 	}
 	return b, nil
+}
+
+// copyTo copies a body and tells a client that broke off from a disk that is
+// full.
+func copyTo(file *os.File, src io.Reader) (size int64, err error) {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := src.Read(piece)
+		if _, werr := file.Write(piece[:n]); werr != nil {
+			return size, fmt.Errorf("%w: %w", errNoRoom, werr)
+		}
+		size += int64(n)
+		switch {
+		case errors.Is(err, io.EOF):
+			return size, nil
+		case err != nil:
+			return size, unread(err)
+		}
+	}
 }
 
 // spool opens a temporary file and takes its name away at once, so that it is
@@ -91,7 +113,7 @@ func readUnsized(src io.Reader, limit int64) (*Body, error) {
 func spool() (*Body, error) {
 	file, err := os.CreateTemp("", "idem-body-*")
 	if err != nil {
-		return nil, fmt.Errorf("httpflow: no room for a body of more than %d bytes: %w", memoryLimit, err)
+		return nil, fmt.Errorf("%w: %w", errNoRoom, err)
 	}
 	b := &Body{file: file}
 	if err := os.Remove(file.Name()); err != nil {
@@ -101,20 +123,17 @@ func spool() (*Body, error) {
 }
 
 // unread tells a body over a limit that stands outside from one that broke off.
+// What the network said about it is no business of the client's.
 func unread(err error) error {
 	var over *http.MaxBytesError
 	if errors.As(err, &over) {
 		return errTooLarge
 	}
-	return fmt.Errorf("the body could not be read to its end: %w", err)
+	return errCutOff
 }
 
 // Size is the number of bytes.
 func (b *Body) Size() int64 { return b.size }
-
-// GiveBack says that the request's own body was read and has to be replaced by
-// [Body.Reader] before the handler runs.
-func (b *Body) GiveBack() bool { return b != nil && !b.lent }
 
 // Reader returns the body from its start, in memory or not, as an
 // io.ReadCloser; its Close closes nothing. Readers are independent of each other.
@@ -133,7 +152,7 @@ func (b *Body) Bytes() ([]byte, error) {
 	}
 	whole := make([]byte, b.size)
 	if _, err := b.file.ReadAt(whole, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("httpflow: the body's temporary file cannot be read: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNoRoom, err)
 	}
 	return whole, nil
 }

@@ -3,15 +3,11 @@ package httpflow
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/url"
-	"strconv"
 	"strings"
-
-	idem "github.com/go-idem/idem/core"
 )
 
 // bodyKind is how a body can be looked into.
@@ -24,17 +20,21 @@ const (
 	bodyMultipart
 )
 
-// kindOf reads a media type; boundary is that of a multipart form.
+// kindOf reads a content type; boundary is that of a multipart form.
 func kindOf(contentType string) (kind bodyKind, boundary string) {
-	media, params, err := mime.ParseMediaType(contentType)
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.TrimSpace(media)
+	const suffix = "+json" // RFC 6839 section 3.1
 	switch {
-	case err != nil:
-	case media == "application/json", strings.HasSuffix(media, "+json"):
+	case strings.EqualFold(media, "application/json"),
+		len(media) > len(suffix) && strings.EqualFold(media[len(media)-len(suffix):], suffix):
 		return bodyJSON, ""
-	case media == "application/x-www-form-urlencoded":
+	case strings.EqualFold(media, "application/x-www-form-urlencoded"):
 		return bodyForm, ""
-	case media == "multipart/form-data" && params["boundary"] != "":
-		return bodyMultipart, params["boundary"]
+	case strings.EqualFold(media, "multipart/form-data"):
+		if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
+			return bodyMultipart, params["boundary"]
+		}
 	}
 	return bodyOpaque, ""
 }
@@ -58,7 +58,7 @@ func tokenFromBody(contentType string, b *Body) (n named, err error) {
 	case bodyForm:
 		values, err = formValues(b, tokenField)
 	case bodyMultipart:
-		values, err = multipartValues(b, boundary, tokenField, len(values)+64)
+		values, err = multipartValues(b, boundary, tokenField, maxToken)
 	}
 	switch {
 	case err != nil || len(values) == 0:
@@ -72,6 +72,9 @@ func tokenFromBody(contentType string, b *Body) (n named, err error) {
 	}
 	return named{sent: true, token: token, from: "token"}, nil
 }
+
+// maxToken is more bytes than any token has, so that a longer one is seen to be.
+const maxToken = 64
 
 func jsonToken(b *Body) ([]string, error) {
 	doc, err := b.Bytes()
@@ -172,138 +175,3 @@ func (s source) find(r Request, b *Body) string {
 	}
 	return ""
 }
-
-// jsonAt returns the string or number that a JSON pointer (RFC 6901) names in a
-// valid document, "" if there is none, or more than one.
-func jsonAt(doc []byte, pointer string) string {
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		step = unescape.Replace(step)
-		found, times := []byte(nil), 0
-		c := cursor{doc: doc}
-		if c.members(func(name string, value []byte) {
-			if name == step {
-				found, times = value, times+1
-			}
-		}); times != 1 {
-			return ""
-		}
-		doc = found
-	}
-	text, _ := jsonText(doc)
-	return text
-}
-
-// jsonText returns a string's value and a number's digits.
-func jsonText(value []byte) (string, bool) {
-	if len(value) == 0 {
-		return "", false
-	}
-	switch c := value[0]; {
-	case c == '"':
-		if bytes.IndexByte(value, '\\') < 0 {
-			return string(value[1 : len(value)-1]), true
-		}
-		var text string
-		err := json.Unmarshal(value, &text)
-		return text, err == nil
-	case c == '-' || c >= '0' && c <= '9':
-		return string(value), true
-	}
-	return "", false
-}
-
-// cursor walks through a document that json.Valid has accepted, so that nothing
-// in it can surprise.
-type cursor struct {
-	doc []byte
-	at  int
-}
-
-// members calls each with the members of the object, or the elements of the
-// array, that doc is; of anything else there are none.
-func (c *cursor) members(each func(name string, value []byte)) {
-	c.space()
-	open := c.doc[c.at]
-	if open != '{' && open != '[' {
-		return
-	}
-	c.at++
-	for i := 0; ; i++ {
-		c.space()
-		if b := c.doc[c.at]; b == '}' || b == ']' {
-			return
-		}
-		name := strconv.Itoa(i)
-		if open == '{' {
-			name, _ = jsonText(c.value())
-			c.space()
-			c.at++ // the colon
-			c.space()
-		}
-		each(name, c.value())
-		c.space()
-		if c.doc[c.at] == ',' {
-			c.at++
-		}
-	}
-}
-
-func (c *cursor) space() {
-	for c.at < len(c.doc) && strings.IndexByte(" \t\r\n", c.doc[c.at]) >= 0 {
-		c.at++
-	}
-}
-
-// value returns the value that begins here and steps behind it.
-func (c *cursor) value() []byte {
-	begin, depth := c.at, 0
-	for c.at < len(c.doc) {
-		switch c.doc[c.at] {
-		case '"':
-			for c.at++; c.doc[c.at] != '"'; c.at++ {
-				if c.doc[c.at] == '\\' {
-					c.at++
-				}
-			}
-			if c.at++; depth == 0 {
-				return c.doc[begin:c.at]
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 { // the end of what the value stands in
-				return c.doc[begin:c.at]
-			}
-			if depth == 0 {
-				c.at++
-				return c.doc[begin:c.at]
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return c.doc[begin:c.at]
-			}
-		}
-		c.at++
-	}
-	return c.doc[begin:c.at]
-}
-
-// fingerprint hashes what the request asks for.
-func (p *plan) fingerprint(r Request, b *Body) (idem.Fingerprint, error) {
-	content := idem.Content{Method: r.Method(), Path: r.Path(), Query: r.RawQuery(), ContentType: contentType(r)}
-	if kind, boundary := kindOf(content.ContentType); kind == bodyMultipart && b.size > 0 {
-		content.Body = multipartListing(b, boundary)
-	}
-	if content.Body == nil {
-		whole, err := b.Bytes()
-		if err != nil {
-			return idem.Fingerprint{}, err
-		}
-		content.Body = whole
-	}
-	return p.flow.Guard.Fingerprint(p.policy, content), nil
-}
-
-var _ = fmt.Sprint

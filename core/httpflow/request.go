@@ -38,30 +38,55 @@ type Request interface {
 }
 
 // Exchange is one request together with its answer, in the hands of an adapter.
-// The engine ends every request with exactly one call of Pass, Send or Finish;
-// Finish follows a Run.
+// The engine ends every request with one call of Pass, of Send, or of Run and
+// then Release or Drop.
 type Exchange interface {
 	Request
 
-	// Pass runs the handler as if there were no guard. v is the verdict to be
-	// said in the answer, zero for none. body is what was read of the request
-	// already and has to be given back, nil if nothing was. The handler's own
-	// error is returned.
-	Pass(body *Body, v idem.Verdict) error
+	// SetBody gives back a body that was read, before Pass or Run.
+	SetBody(b *Body)
 
-	// Run runs the handler with ctx as its context and holds its answer back,
-	// as long as the answer can be held: not once it is flushed, streamed,
-	// hijacked or over keep bytes. Then its head leaves at that moment, with
-	// the verdict executed, and the reply is Partial. An error that the handler
-	// returns the framework's way has been turned into the answer the framework
-	// makes of it. A panic goes through.
-	Run(ctx context.Context, body *Body, keep int64) *Reply
+	// Pass runs the handler as if there were no guard, and returns its error.
+	Pass() error
 
-	// Finish lets the answer that Run held back go, with its verdict. Of an
-	// answer that has left already it is a no-op.
-	Finish(v idem.Verdict)
+	// Run runs the handler with ctx as its context and holds its answer back for
+	// as long as an answer can be held: not once it is flushed, streamed or
+	// hijacked, or over keep bytes where it leaves piece by piece. Then its head
+	// leaves at that moment, with the verdict executed, and the reply is
+	// Partial. The reply holds status and body; its fields are asked for by
+	// Fields. An error that the handler returns the framework's way is turned
+	// into the answer that the framework makes of it, and returned too. A panic
+	// goes through.
+	Run(ctx context.Context, keep int64) (*Reply, error)
+
+	// Fields calls yield with the field lines of the answer's header: those
+	// that stand there before Run, and after Run those that the answer has.
+	Fields(yield func(name, value string))
+
+	// Mark puts the verdict into the header of an answer that has not left.
+	Mark(v idem.Verdict)
+
+	// Release lets the answer that Run held back go.
+	Release()
+
+	// Drop drops it, because a panic or runtime.Goexit is on its way out and
+	// whoever stands outside answers.
+	Drop()
 
 	// Send writes an answer that the handler did not make for this request: a
-	// refusal, or one that was kept.
+	// refusal, or one that was kept. Fields of the same names that stand in the
+	// header already are replaced, the others stay.
 	Send(r *Reply)
+}
+
+// Lines makes strings of their own of field lines that are bytes.
+func Lines(lines [][]byte) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = string(line)
+	}
+	return all
 }

@@ -26,13 +26,14 @@ var callStatements = []statement{
 		s.created("taken", []byte("v"), 1000*s.unit)
 		resume := s.Wire.Stall()
 		for _, call := range calls() {
-			const patience, grace = 100 * time.Millisecond, 3 * time.Second
+			const patience, grace = 100 * time.Millisecond, 2 * time.Second
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			start := time.Now()
 			r, err := call.make(ctx, s.here)
 			cancel()
 			if took := time.Since(start); took > patience+grace {
-				s.errorf("%s with a deadline of %v took %v", call.name, patience, took)
+				resume()
+				s.fatalf("%s with a deadline of %v took %v", call.name, patience, took)
 			}
 			if err == nil {
 				s.errorf("%s of a silent store: %s, want an error", call.name, result(r))

@@ -13,6 +13,10 @@ var lifeStatements = []statement{
 		s.created("b", []byte("stays"), 100*s.unit)
 		s.pass(s.unit)
 		s.finds("a", []byte("v"), sp)
+		if s.Advance != nil { // elsewhere gone looks all the time
+			s.pass(s.unit - s.unit/100)
+			s.finds("a", []byte("v"), sp)
+		}
 		s.gone("a", sp)
 		if r, _, _ := s.load(s.there, "b"); r.Value == nil {
 			s.errorf("a value with time left went with one that had none")

@@ -3,9 +3,11 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -129,7 +131,7 @@ func noLostSwap(s *scene) {
 
 func addOne(ctx context.Context, h idem.Store, writer string) error {
 	r, err := h.Load(ctx, "sum")
-	for {
+	for range 5000 {
 		if err != nil {
 			return err
 		}
@@ -139,10 +141,11 @@ func addOne(ctx context.Context, h idem.Store, writer string) error {
 			return fmt.Errorf("found %s where a sum should be", result(r))
 		}
 		next := fmt.Appendf(nil, "%d by %s", sum+1, writer)
-		if r, err = h.Swap(ctx, "sum", r.Value, next, 1e12); err != nil || r.Done {
+		if r, err = h.Swap(ctx, "sum", r.Value, next, time.Hour); err != nil || r.Done {
 			return err
 		}
 	}
+	return errors.New("its Swaps were refused 5,000 times")
 }
 
 // oneLife takes a name through its whole life; nobody else uses it.

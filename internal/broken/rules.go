@@ -29,7 +29,47 @@ const (
 	T6SinceUnread
 	T6NameKeyUnread
 	T5EarlyDataRuns
+	T6CardUnconfirmed
+	S9StoreLooksFirst
+	S9OwnValueRenews
+	S9TimeBeforeValue
+	S9DriverRetries
+	P11NoTTL
 )
 
 // Rules is the list `make broken` walks.
-var Rules = []Entry{}
+var Rules = []Entry{
+	{P1CheckThenSet, "P1-check-then-set", "core", "TestP1_AClaimIsOneAtomicStep", "a claim looks first and writes then"},
+	{P2LiteralSwap, "P2-literal-swap", "core", "TestP2_ARenewalWithoutAReplyIsStillOurs", "an owner takes only the very value it wrote last for its own"},
+	{P3ForeignNonce, "P3-foreign-nonce", "core", "TestP3_AClaimWhoseReplyWasLostIsOurs", "a repeated claim does not know its own nonce"},
+	{P4NoRenewal, "P4-no-renewal", "core", "TestP4_ALongHandlerKeepsItsClaim", "leases are not renewed"},
+	{P4NoMaxRun, "P4-no-max-run", "core", "TestP4_MaxRunEndsTheRunAndItsRenewals", "nothing bounds a run"},
+	{P5DeadlineFromReply, "P5-deadline-from-reply", "core", "TestP5_TheDeadlineCountsFromTheFirstSend", "the owner's deadline counts from the reply"},
+	{P5NoDeadline, "P5-no-deadline", "core", "TestP5_AnOwnerStopsBeforeItsLeaseDoes", "an owner never doubts its own claim"},
+	{P6RefusalWrites, "P6-refusal-writes", "core", "TestP6_ARefusalWritesNothing", "a refusal renews the record it found"},
+	{P7Attached, "P7-attached", "core", "TestP7_TheRunOutlivesItsConnection", "the handler's context ends with the connection"},
+	{P8SettleFails, "P8-settle-fails", "core", "TestP8_AStoreThatFailsAtTheSettleFailsNobody", "a settle that failed once is given up"},
+	{P9RecomputedName, "P9-recomputed-name", "core", "TestP9_TheIdentityIsComputedOnce", "the record's name is computed anew for each request"},
+	{P10PanicUnsettled, "P10-panic-unsettled", "core", "TestP10_EveryExitSettles", "a panic or Goexit leaves the claim as it is"},
+	{P11LeaseAsTTL, "P11-lease-as-ttl", "core", "TestP11_EveryWriteLivesForTheRetention", "a settled record lives as long as its lease"},
+	{P12UnreadableIsAbsent, "P12-unreadable-is-absent", "core", "TestP12_AnUnreadableRecordIsNeverRun", "a record that cannot be read is taken over"},
+	{P13HoldRetaken, "P13-hold-retaken", "core", "TestP13_ALapsedClaimUnderHoldReadsAsUncertain", "a lapsed claim is taken over under Hold"},
+	{P13EffectsRetaken, "P13-effects-retaken", "core", "TestP13_MarkedEffectsAreHeldUnderRetakeToo", "marked effects are forgotten under Retake"},
+	{I2FenceStands, "I2-fence-stands", "core", "TestI02_ATakeOverRaisesTheFence", "a take-over keeps the old fence"},
+	{I11LateStart, "I11-late-start", "core", "TestI11_AClaimWonTooLateIsNotStarted", "a claim is started however late it was won"},
+	{S9JanitorLooks, "S9-janitor-looks", "core", "TestS9_TheJanitorWrites", "the janitor only changes what it finds"},
+	{S9NoAskAgain, "S9-no-ask-again", "core", "TestS9_AnUnknownClaimIsAskedForAgain", "a claim without an answer is given up at once"},
+	{T1DeadUnproved, "T1-dead-unproved", "core", "TestT1_WhatNobodyCanVouchForIsForgotten", "dead is said where no record proves nothing"},
+	{T1BuryLooks, "T1-bury-looks", "core", "TestT1_DeadIsSaidOnlyOfWhatIsBuried", "dead is said without a burial"},
+	{T2LeaseAsRetention, "T2-lease-as-retention", "core", "TestT2_RecordsOutliveTokens", "a claim's record vanishes with its lease"},
+	{T6SinceUnread, "T6-since-unread", "core", "TestT6_DataThatWasLostMakesTokensForgotten", "the card's since plays no part"},
+	{T6NameKeyUnread, "T6-name-key-unread", "core", "TestT6_AnotherNameKeyDoesNotStart", "the card's check value plays no part"},
+	{T6CardUnconfirmed, "T6-card-unconfirmed", "core", "TestT6_TheCardIsReadBeforeADeathIsCertified", "the card is not read again before dead is said"},
+	{S9StoreLooksFirst, "S9-store-looks-first", "stores/memstore", "TestS9_AClaimIsOneStepInTheStore", "a store looks first and sets then"},
+	{S9StoreLooksFirst, "S9-store-looks-first", "stores/redisstore", "TestS9_AClaimIsOneStepInTheStore", "a store looks first and sets then"},
+	{S9OwnValueRenews, "S9-own-value-renews", "stores/memstore", "TestS9_AnOwnValueKeepsItsTimeToLive", "a Swap that finds its own value sets the time to live again"},
+	{S9OwnValueRenews, "S9-own-value-renews", "stores/redisstore", "TestS9_AnOwnValueKeepsItsTimeToLive", "a Swap that finds its own value sets the time to live again"},
+	{S9TimeBeforeValue, "S9-time-before-value", "stores/redisstore", "TestS9_TheValueIsReadBeforeItsTime", "the time left is read before the value"},
+	{S9DriverRetries, "S9-driver-retries", "stores/redisstore", "TestS9_NothingIsSentTwice", "the driver sends a call without a reply again"},
+	{P11NoTTL, "P11-no-ttl", "stores/redisstore", "TestP11_NoRecordIsWithoutATimeToLive", "records are written without a time to live"},
+}

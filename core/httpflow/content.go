@@ -1,0 +1,88 @@
+package httpflow
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io"
+	"mime/multipart"
+	"slices"
+
+	idem "github.com/go-idem/idem/core"
+)
+
+// fingerprint hashes what the request asks for.
+func (p *plan) fingerprint(r Request, b *Body) (idem.Fingerprint, error) {
+	content := idem.Content{Method: r.Method(), Path: r.Path(), Query: r.RawQuery(), ContentType: contentType(r)}
+	if kind, boundary := kindOf(content.ContentType); kind == bodyMultipart {
+		content.Body = multipartListing(b, boundary)
+	}
+	if content.Body == nil {
+		whole, err := b.Bytes()
+		if err != nil {
+			return idem.Fingerprint{}, err
+		}
+		content.Body = whole
+	}
+	return p.flow.Guard.Fingerprint(p.policy, content), nil
+}
+
+// listedPart is one part of a multipart form as it is compared.
+type listedPart struct {
+	name, file string
+	isFile     bool
+	sum        [sha256.Size]byte
+}
+
+// multipartListing says what a multipart form holds, whatever its boundary:
+// browsers draw a new one for each retry, and a server that has taken the form
+// apart hands its parts out in any order. Parts are sorted by name, the order
+// within a name kept; contents are hashed, so that a file is never held in
+// memory. nil says that the form cannot be read to its end; then it is compared
+// byte for byte.
+func multipartListing(b *Body, boundary string) []byte {
+	var parts []listedPart
+	form, digest := multipart.NewReader(b.Reader(), boundary), sha256.New()
+	for {
+		part, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil
+		}
+		p, err := listPart(part, digest)
+		if err != nil {
+			return nil
+		}
+		if p.name != tokenField || p.isFile { // the token is no part of what is asked
+			parts = append(parts, p)
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b listedPart) int { return cmp.Compare(a.name, b.name) })
+	listing := []byte("multipart")
+	for _, p := range parts {
+		kind := byte('v')
+		if p.isFile {
+			kind = 'f'
+		}
+		listing = append(listing, kind)
+		listing = append(binary.BigEndian.AppendUint32(listing, uint32(len(p.name))), p.name...)
+		listing = append(binary.BigEndian.AppendUint32(listing, uint32(len(p.file))), p.file...)
+		listing = append(listing, p.sum[:]...)
+	}
+	return listing
+}
+
+func listPart(part *multipart.Part, digest hash.Hash) (p listedPart, err error) {
+	digest.Reset()
+	if _, err = io.Copy(digest, part); err != nil {
+		return p, err
+	}
+	p = listedPart{name: part.FormName(), file: part.FileName()}
+	p.isFile = p.file != ""
+	digest.Sum(p.sum[:0])
+	return p, nil
+}

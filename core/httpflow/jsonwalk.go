@@ -1,0 +1,125 @@
+package httpflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// jsonAt returns the string or number that a JSON pointer (RFC 6901) names in a
+// valid document, "" if there is none, or more than one.
+func jsonAt(doc []byte, pointer string) string {
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		step = unescape.Replace(step)
+		found, times := []byte(nil), 0
+		c := cursor{doc: doc}
+		if c.members(func(name string, value []byte) {
+			if name == step {
+				found, times = value, times+1
+			}
+		}); times != 1 {
+			return ""
+		}
+		doc = found
+	}
+	text, _ := jsonText(doc)
+	return text
+}
+
+// jsonText returns a string's value and a number's digits.
+func jsonText(value []byte) (string, bool) {
+	if len(value) == 0 {
+		return "", false
+	}
+	switch c := value[0]; {
+	case c == '"':
+		if bytes.IndexByte(value, '\\') < 0 {
+			return string(value[1 : len(value)-1]), true
+		}
+		var text string
+		err := json.Unmarshal(value, &text)
+		return text, err == nil
+	case c == '-' || c >= '0' && c <= '9':
+		return string(value), true
+	}
+	return "", false
+}
+
+// cursor walks through a document that json.Valid has accepted, so that nothing
+// in it can surprise.
+type cursor struct {
+	doc []byte
+	at  int
+}
+
+// members calls each with the members of the object, or the elements of the
+// array, that doc is; of anything else there are none.
+func (c *cursor) members(each func(name string, value []byte)) {
+	c.space()
+	open := c.doc[c.at]
+	if open != '{' && open != '[' {
+		return
+	}
+	c.at++
+	for i := 0; ; i++ {
+		c.space()
+		if b := c.doc[c.at]; b == '}' || b == ']' {
+			return
+		}
+		name := strconv.Itoa(i)
+		if open == '{' {
+			name, _ = jsonText(c.value())
+			c.space()
+			c.at++ // the colon
+			c.space()
+		}
+		each(name, c.value())
+		c.space()
+		if c.doc[c.at] == ',' {
+			c.at++
+		}
+	}
+}
+
+func (c *cursor) space() {
+	for c.at < len(c.doc) && strings.IndexByte(" \t\r\n", c.doc[c.at]) >= 0 {
+		c.at++
+	}
+}
+
+// value returns the value that begins here and steps behind it.
+func (c *cursor) value() []byte {
+	begin, depth := c.at, 0
+	for c.at < len(c.doc) {
+		switch c.doc[c.at] {
+		case '"':
+			for c.at++; c.doc[c.at] != '"'; c.at++ {
+				if c.doc[c.at] == '\\' {
+					c.at++
+				}
+			}
+			if c.at++; depth == 0 {
+				return c.doc[begin:c.at]
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 { // the end of what the value stands in
+				return c.doc[begin:c.at]
+			}
+			if depth == 0 {
+				c.at++
+				return c.doc[begin:c.at]
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return c.doc[begin:c.at]
+			}
+		}
+		c.at++
+	}
+	return c.doc[begin:c.at]
+}

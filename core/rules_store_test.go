@@ -1,0 +1,496 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// issued is a token of this guard's, stamped at the time given.
+func issued(t testing.TB, g *Guard, at time.Time) Token {
+	t.Helper()
+	tok, err := g.signer.issue(at, g.operations[testOperation].life, testOperation, "alice", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+func tokenIntent(tok Token) Intent {
+	in := testIntent("")
+	in.Token = tok
+	return in
+}
+
+// aged is a guard whose card is old enough to vouch for tokens.
+func aged(t testing.TB, s *shelf, change ...func(*Config)) *Guard {
+	t.Helper()
+	g := guardOn(t, s, change...)
+	time.Sleep(2 * time.Hour)
+	return g
+}
+
+func TestP8_AStoreThatFailsAtTheSettleFailsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		s.script(only("settle", fault{refuse: true}))
+		runs := 0
+		run := func(context.Context) (string, error) { runs++; return "answer", nil }
+		got, verdict, err := Do(context.Background(), g, testIntent("k"), JSON[string](), run)
+		if got != "answer" || verdict != Executed || err != nil {
+			t.Errorf("the client got %q, %s, %v; want the handler's answer", got, verdict, err)
+		}
+		got, verdict, err = Do(context.Background(), g, testIntent("k"), JSON[string](), run)
+		if got != "answer" || verdict != Replayed || err != nil {
+			t.Errorf("the repeat got %q, %s, %v; want the outcome this process holds", got, verdict, err)
+		}
+		s.script(nil)
+		time.Sleep(2 * time.Second)
+		if r, _ := s.record(t); r.state != StateSucceeded {
+			t.Errorf("the store is back and the record is %s, want succeeded", r.state)
+		}
+		if _, verdict, _ = Do(context.Background(), guardOn(t, s), testIntent("k"), JSON[string](), run); verdict != Replayed {
+			t.Errorf("another process got %s, want replayed", verdict)
+		}
+		if runs != 1 || g.Stats().Pending != 0 {
+			t.Errorf("%d runs, %d settles pending; want 1 and 0", runs, g.Stats().Pending)
+		}
+	})
+}
+
+func TestP8_AnAnswerIsHeldBackNoLongerThanSettleWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		s.script(only("settle", fault{slow: time.Second}))
+		start := time.Now()
+		_, verdict, err := Do(context.Background(), g, testIntent("k"), JSON[int](), func(context.Context) (int, error) { return 1, nil })
+		if took := time.Since(start); took > 250*time.Millisecond || verdict != Executed || err != nil {
+			t.Errorf("answered %s after %v (%v), want executed within 250ms", verdict, took, err)
+		}
+		time.Sleep(3 * time.Second)
+		if r, _ := s.record(t); r.state != StateSucceeded {
+			t.Errorf("a settle of 1s was not written in the background: %s", r.state)
+		}
+	})
+}
+
+func TestP12_AnUnreadableRecordIsNeverRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s, policy(func(p *Policy) { p.OnCrash = Retake }))
+		s.items[RecordName(testNameKey, "idem:", testOperation, "alice", KindKey, "k")] = shelved{[]byte("garbage"), time.Now().Add(time.Hour)}
+		c := claimed(t, g, testIntent("k"))
+		wantVerdict(t, c, Uncertain)
+	})
+}
+
+func TestP13_ALapsedClaimUnderHoldReadsAsUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		crashed := guardOn(t, s)
+		c := won(t, crashed, testIntent("k"))
+		s.script(only("renew", fault{refuse: true}))
+		time.Sleep(1100 * time.Millisecond)
+		s.script(nil)
+		before, _ := s.record(t)
+		other := guardOn(t, s)
+		wantVerdict(t, claimed(t, other, testIntent("k")), Uncertain)
+		if after, _ := s.record(t); string(after.append(nil)) != string(before.append(nil)) {
+			t.Error("a reader wrote what it read")
+		}
+		if st, err := other.Status(context.Background(), testIntent("k")); err != nil || st.State != StateUncertain {
+			t.Errorf("status %v, %v; want uncertain", st.State, err)
+		}
+		if err := c.Complete(context.Background(), Payload{}); err != nil { // its owner may still settle it
+			t.Errorf("the owner's late settle: %v", err)
+		}
+		wantVerdict(t, claimed(t, other, testIntent("k")), Replayed)
+	})
+}
+
+func TestP13_MarkedEffectsAreHeldUnderRetakeToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		retake := policy(func(p *Policy) { p.OnCrash = Retake })
+		c := won(t, guardOn(t, s, retake), testIntent("k"))
+		if err := MarkEffects(c.Context(), "order 7"); err != nil {
+			t.Fatal(err)
+		}
+		s.script(only("renew", fault{refuse: true}))
+		time.Sleep(1100 * time.Millisecond)
+		s.script(nil)
+		wantVerdict(t, claimed(t, guardOn(t, s, retake), testIntent("k")), Uncertain)
+		if r, _ := s.record(t); string(r.note) != "order 7" {
+			t.Errorf("the note is %q", r.note)
+		}
+		c.End(context.Background())
+	})
+}
+
+func TestMarkEffects(t *testing.T) {
+	run := func(t *testing.T, mark func(*shelf), end func(ctx context.Context, c *Claim) error) (verdict Verdict, got record) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf()
+			g := guardOn(t, s)
+			_, verdict, _ = Do(context.Background(), g, testIntent("k"), JSON[int](), func(ctx context.Context) (int, error) {
+				mark(s)
+				return 1, end(ctx, ctx.Value(claimKey{}).(*Claim))
+			})
+			s.script(nil)
+			got, _ = s.record(t)
+		})
+		return verdict, got
+	}
+	nothing := func(*shelf) {}
+	for _, row := range []struct {
+		name    string
+		mark    func(*shelf)
+		end     func(context.Context, *Claim) error
+		verdict Verdict
+		state   State
+	}{
+		{"marked, then an error: doubt", nothing, func(ctx context.Context, _ *Claim) error {
+			_ = MarkEffects(ctx)
+			return errShelf
+		}, Uncertain, StateUncertain},
+		{"marked, then done", nothing, func(ctx context.Context, _ *Claim) error { return MarkEffects(ctx) }, Executed, StateSucceeded},
+		{"failed mark, its error returned: no effect", func(s *shelf) { s.script(only("renew", fault{refuse: true})) }, func(ctx context.Context, _ *Claim) error {
+			err := MarkEffects(ctx)
+			if !errors.Is(err, ErrUnavailable) {
+				return nil
+			}
+			return err
+		}, Released, StateReleased},
+		{"mark without a reply, its error returned: no effect, over the flag", func(s *shelf) {
+			s.script(only("renew", fault{loseReply: true}))
+		}, func(ctx context.Context, _ *Claim) error { return MarkEffects(ctx) }, Released, StateReleased},
+		{"failed mark, and on all the same: doubt", func(s *shelf) { s.script(only("renew", fault{refuse: true})) }, func(ctx context.Context, _ *Claim) error {
+			_ = MarkEffects(ctx)
+			return nil
+		}, Uncertain, StateUncertain},
+		{"marked on a lost claim", func(s *shelf) { s.script(only("renew", fault{refuse: true})) }, func(ctx context.Context, _ *Claim) error {
+			<-ctx.Done()
+			if err := MarkEffects(ctx); !errors.Is(err, ErrClaimLost) {
+				return nil
+			}
+			return errShelf
+		}, Uncertain, StateUncertain},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			verdict, got := run(t, row.mark, row.end)
+			if verdict != row.verdict || got.state != row.state {
+				t.Errorf("verdict %s, record %s; want %s, %s", verdict, got.state, row.verdict, row.state)
+			}
+		})
+	}
+	if err := MarkEffects(context.Background()); !errors.Is(err, ErrNoClaim) {
+		t.Errorf("outside a run: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := won(t, guardOn(t, newShelf()), testIntent("k"))
+		if err := MarkEffects(c.Context(), strings.Repeat("x", 257)); err == nil || errors.Is(err, ErrClaimLost) {
+			t.Errorf("a note of 257 bytes: %v", err)
+		}
+		c.End(context.Background())
+	})
+}
+
+// A run whose context ended before it returned may have stopped half-way.
+func TestAnEndedRunIsNeverReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s, policy(func(p *Policy) { p.MaxRun = 2 * time.Second }))
+		_, verdict, _ := Do(context.Background(), g, testIntent("k"), JSON[int](), func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		if r, _ := s.record(t); verdict != Uncertain || r.state != StateUncertain {
+			t.Errorf("verdict %s, record %s; want it left in doubt", verdict, r.state)
+		}
+	})
+}
+
+func TestT1_DeadIsSaidOnlyOfWhatIsBuried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := aged(t, s)
+		in := tokenIntent(issued(t, g, time.Now().Add(-time.Hour)))
+		wantVerdict(t, claimed(t, g, in), Dead)
+		if r, _ := s.record(t); r.state != StateBuried {
+			t.Fatalf("dead was said, and the record is %s", r.state)
+		}
+		wantVerdict(t, claimed(t, guardOn(t, s), in), Dead) // found, not written again
+		if s.count("bury") != 2 {
+			t.Errorf("%d burials were sent, want one each", s.count("bury"))
+		}
+	})
+}
+
+func TestT1_ARecordDecidesHoweverOldTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := aged(t, s)
+		ran, corrected := tokenIntent(issued(t, g, time.Now())), tokenIntent(issued(t, g, time.Now()))
+		_ = won(t, g, ran).Complete(context.Background(), Payload{Bytes: []byte("1")})
+		_ = won(t, g, corrected).Release(context.Background())
+		time.Sleep(23*time.Hour + 55*time.Minute) // past retention − slack
+		wantVerdict(t, claimed(t, g, ran), Replayed)
+		again := won(t, g, corrected)
+		again.End(context.Background())
+	})
+}
+
+func TestT1_WhatNobodyCanVouchForIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		time.Sleep(30 * time.Hour)
+		for name, age := range map[string]time.Duration{
+			"older than retention − slack": 24*time.Hour - slack,
+			"issued before since":          30*time.Hour + time.Minute,
+		} {
+			calls := s.count("bury")
+			wantVerdict(t, claimed(t, g, tokenIntent(issued(t, g, time.Now().Add(-age)))), Forgotten)
+			if s.count("bury") != calls {
+				t.Errorf("%s: something was buried that may have run", name)
+			}
+		}
+	})
+}
+
+func TestT1_ABurialOfUnknownOutcomeIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := aged(t, s)
+		in := tokenIntent(issued(t, g, time.Now().Add(-time.Hour)))
+		s.script(only("bury", fault{loseReply: true}))
+		c, err := g.Claim(context.Background(), in)
+		if !errors.Is(err, ErrUnavailable) {
+			t.Errorf("verdict %s, %v; want unavailable", c.Verdict(), err)
+		}
+		s.first(2, "bury", fault{loseReply: true}) // asked again, its own burial is there
+		wantVerdict(t, claimed(t, g, tokenIntent(issued(t, g, time.Now().Add(-time.Hour)))), Dead)
+	})
+}
+
+// A claim that vanished with its lease would make a crashed run look like a
+// token that was never used.
+func TestT2_RecordsOutliveTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := aged(t, s)
+		in := tokenIntent(issued(t, g, time.Now()))
+		c := won(t, g, in)
+		s.script(only("renew", fault{refuse: true})) // the process is as good as dead
+		time.Sleep(time.Hour)
+		s.script(nil)
+		wantVerdict(t, claimed(t, guardOn(t, s), in), Uncertain)
+		c.End(context.Background())
+	})
+	_, err := New(Config{Store: newShelf(), NameKey: testNameKey, Signer: guardSigner(t), Policies: []Policy{{Operation: testOperation, Retention: 25 * time.Minute}}})
+	if err == nil || !strings.Contains(err.Error(), "retention") {
+		t.Errorf("a retention shorter than token life + deadline + slack: %v", err)
+	}
+}
+
+func TestT6_DataThatWasLostMakesTokensForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := aged(t, s)
+		in := tokenIntent(issued(t, g, time.Now()))
+		_ = won(t, g, in).Complete(context.Background(), Payload{})
+		time.Sleep(time.Hour)
+		s.mu.Lock()
+		clear(s.items) // the store lost its data, the run's record with it
+		s.mu.Unlock()
+		wantVerdict(t, claimed(t, g, in), Forgotten)
+		wantVerdict(t, claimed(t, guardOn(t, s), in), Forgotten)
+	})
+}
+
+func TestT6_TheCardIsReadBeforeADeathIsCertified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := aged(t, s)
+		in := tokenIntent(issued(t, g, time.Now()))
+		time.Sleep(30*time.Minute + 30*time.Second) // half a minute after the card was read last
+		s.mu.Lock()
+		clear(s.items)
+		s.mu.Unlock()
+		_ = guardOn(t, s) // another process has made the card anew
+		wantVerdict(t, claimed(t, g, in), Forgotten)
+	})
+}
+
+func TestT6_BeforeTheCardWasReadNothingIsDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		_ = aged(t, s)
+		down := &downStore{shelf: s, down: true}
+		g := guardOn(t, down)
+		in := tokenIntent(issued(t, g, time.Now().Add(-time.Hour)))
+		if err := g.Ready(context.Background()); err == nil || !g.Degraded(testOperation) {
+			t.Error("ready without a store")
+		}
+		down.set(false)
+		wantVerdict(t, claimed(t, g, in), Forgotten)
+		time.Sleep(2 * time.Second)
+		if err := g.Ready(context.Background()); err != nil {
+			t.Errorf("the store is back: %v", err)
+		}
+		wantVerdict(t, claimed(t, g, in), Dead)
+	})
+}
+
+func TestT6_AnotherNameKeyDoesNotStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		_ = guardOn(t, s)
+		cfg := Config{Store: s, NameKey: NameKey("another name key of thirty-two b"), Policies: []Policy{{Operation: testOperation, Preset: API}}}
+		if g, err := New(cfg); !errors.Is(err, errNameKey) {
+			t.Errorf("a guard with another name key: %v", err)
+			_ = g.Close(context.Background())
+		}
+		down := &downStore{shelf: s, down: true}
+		cfg.Store = down
+		g, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		defer g.Close(ctx)
+		down.set(false)
+		time.Sleep(2 * time.Second)
+		if _, err := g.Claim(context.Background(), testIntent("k")); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("once the card was read: %v, want every request unavailable", err)
+		}
+		if g.Ready(context.Background()) == nil {
+			t.Error("ready with another name key")
+		}
+	})
+}
+
+// downStore is a shelf that can be out of reach altogether.
+type downStore struct {
+	*shelf
+	down bool
+}
+
+func (d *downStore) set(down bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.down = down
+}
+
+func (d *downStore) isDown() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.down
+}
+
+func (d *downStore) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (Result, error) {
+	if d.isDown() {
+		return Result{}, errShelf
+	}
+	return d.shelf.Create(ctx, name, value, ttl)
+}
+
+func (d *downStore) Load(ctx context.Context, name string) (Result, error) {
+	if d.isDown() {
+		return Result{}, errShelf
+	}
+	return d.shelf.Load(ctx, name)
+}
+
+func TestS9_TheJanitorWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		s.first(3, "claim", fault{late: 3 * time.Second}) // refused for us, and applied long after
+		c, err := g.Claim(context.Background(), testIntent("k"))
+		if !errors.Is(err, ErrUnavailable) || c.Verdict() != Unavailable {
+			t.Fatalf("verdict %s, %v", c.Verdict(), err)
+		}
+		time.Sleep(10 * time.Second)
+		if r, _ := s.record(t); r.state != StateReleased {
+			t.Fatalf("a claim that landed seconds after its time-out left %s, want the place taken", r.state)
+		}
+		if st := g.Stats(); st.Unknown != 1 || st.Mended != 1 {
+			t.Errorf("%+v, want one unknown claim, mended", st)
+		}
+		won(t, g, testIntent("k")).End(context.Background())
+		s.late.Wait()
+	})
+}
+
+func TestS9_TheJanitorMovesATombstoneOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		_ = won(t, g, testIntent("k")).Release(context.Background())
+		s.script(func(c shelfCall) fault {
+			if c.step == "claim" && c.do == "swap" {
+				return fault{late: 3 * time.Second}
+			}
+			return fault{}
+		})
+		if _, err := g.Claim(context.Background(), testIntent("k")); !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if r, _ := s.record(t); r.state != StateReleased {
+			t.Errorf("a take-over that landed late left %s", r.state)
+		}
+		s.late.Wait()
+	})
+}
+
+func TestS9_AnUnknownClaimIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		s.first(2, "claim", fault{refuse: true})
+		c, err := g.Claim(context.Background(), testIntent("k"))
+		if err != nil || !c.Won() {
+			t.Fatalf("two calls without an answer: %v, won %v", err, c.Won())
+		}
+		if n := s.count("claim"); n != 3 {
+			t.Errorf("%d calls, want 3", n)
+		}
+		c.End(context.Background())
+	})
+}
+
+func TestI12_NothingIsLeftAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the bubble itself fails if a goroutine is left
+		s := newShelf()
+		g := guardOn(t, s)
+		ended := make(chan error, 1)
+		go func() {
+			_, _, _ = Do(context.Background(), g, testIntent("k"), JSON[int](), func(ctx context.Context) (int, error) {
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return 0, ctx.Err()
+			})
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := g.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("close with a run that does not end: %v", err)
+		}
+		if cause := <-ended; cause != ErrClosed {
+			t.Errorf("the run's context ended by %v", cause)
+		}
+		synctest.Wait()
+		if _, err := g.Claim(context.Background(), testIntent("new")); !errors.Is(err, ErrClosed) {
+			t.Errorf("a claim after close: %v", err)
+		}
+	})
+}
