@@ -9,21 +9,27 @@ import (
 
 // storeOp is one call of the store, as data: it is made again byte for byte.
 type storeOp struct {
-	do         func(s Store, ctx context.Context, op *storeOp) (Result, error)
+	do         opKind
 	name       string
 	old, value []byte
 	ttl        time.Duration
 }
 
-func doCreate(s Store, ctx context.Context, op *storeOp) (Result, error) {
-	return s.Create(ctx, op.name, op.value, op.ttl)
-}
+type opKind uint8
 
-func doSwap(s Store, ctx context.Context, op *storeOp) (Result, error) {
-	return s.Swap(ctx, op.name, op.old, op.value, op.ttl)
-}
+const (
+	doLoad opKind = iota
+	doCreate
+	doSwap
+)
 
-func doLoad(s Store, ctx context.Context, op *storeOp) (Result, error) {
+func (op *storeOp) on(ctx context.Context, s Store) (Result, error) {
+	switch op.do {
+	case doCreate:
+		return s.Create(ctx, op.name, op.value, op.ttl)
+	case doSwap:
+		return s.Swap(ctx, op.name, op.old, op.value, op.ttl)
+	}
 	return s.Load(ctx, op.name)
 }
 
@@ -32,7 +38,7 @@ func doLoad(s Store, ctx context.Context, op *storeOp) (Result, error) {
 // it ends by limit.
 func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *storeOp) (Result, error) {
 	if !g.steps && g.observer == nil {
-		return op.do(g.store, context.Background(), op)
+		return op.on(context.Background(), g.store)
 	}
 	ctx = context.WithoutCancel(ctx)
 	if g.steps {
@@ -41,11 +47,11 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 		defer cancel()
 	}
 	if g.observer == nil {
-		return op.do(g.store, ctx, op)
+		return op.on(ctx, g.store)
 	}
 	begin := g.clock.now()
 	ctx, end := Observe(ctx, g.observer, Step{Kind: StepStore, Call: step})
-	res, err := op.do(g.store, ctx, op)
+	res, err := op.on(ctx, g.store)
 	end(StepResult{Err: err, Elapsed: g.clock.since(begin)})
 	return res, err
 }

@@ -100,22 +100,24 @@ type Claim struct {
 
 	run runContext
 
-	mu       sync.Mutex
-	known    []byte // the value now known to be in the store
-	rec      record // what it says
-	sends    []send // values sent and not known to be gone
-	deadline time.Time
-	start    time.Time // of the run, by the host's clock
-	last     uint16    // the highest counter used
-	pending  *pending  // a renewal of unknown outcome: sent again as it is
-	lost     error     // why the claim is no longer ours
-	marked   bool      // effects were marked, or may have been
-	markErr  error     // what a failed mark returned
-	note     []byte
-	ended    bool   // a settle was begun
-	outcome  *found // what the settle wrote, or is still writing
-	wake     chan struct{}
-	waiting  int
+	mu         sync.Mutex
+	known      []byte  // the value now known to be in the store
+	rec        record  // what it says
+	sends      []send  // values sent and not known to be gone
+	firstSends [1]send // where sends begins, so that a short run allocates none
+	deadline   time.Time
+	start      time.Time // of the run, by the host's clock
+	last       uint16    // the highest counter used
+	pending    *pending  // a renewal of unknown outcome: sent again as it is
+	lost       error     // why the claim is no longer ours
+	marked     bool      // effects were marked, or may have been
+	markErr    error     // what a failed mark returned
+	note       []byte
+	ended      bool    // a settle was begun
+	final      pending // the outcome, as written or still being written
+	outcome    found   // the same, as a duplicate in this process reads it; no value before
+	wake       chan struct{}
+	waiting    int
 
 	writing  sync.Mutex // one renewal or mark at a time
 	due      time.Time  // when the next renewal is due
@@ -379,7 +381,7 @@ func (c *Claim) hear(op *storeOp, mine record, first time.Time, res Result) {
 	c.won, c.known, c.rec = true, op.value, mine
 	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
 	c.due = first.Add(c.policy().Lease / 3)
-	c.sends = append(c.sends[:0], send{mine.counter, first})
+	c.sends = append(c.firstSends[:0], send{mine.counter, first})
 }
 
 // bury writes BURIED where nothing is, in the one step that finds nothing.

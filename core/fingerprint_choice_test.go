@@ -76,7 +76,7 @@ func TestFingerprintChoiceInJSON(t *testing.T) {
 }
 
 func TestStatement15_IgnoredFieldsMayChange(t *testing.T) {
-	choice := FingerprintChoice{Ignore: []string{"/csrf", "/o/at", "/list/1", "/rows/0/id", "/a~1b~0", "/", "sent"}}
+	choice := FingerprintChoice{Ignore: []string{"/csrf", "/o/at", "/list/1", "/rows/0/id", "/a~1b~0", "/m~01n", "/", "sent"}}
 	checkPairs(t, choice, map[string]pair{
 		"changed":                    jsonPair(`{"csrf":"a","n":1}`, `{"n":1,"csrf":{"b":[2]}}`, true),
 		"gone":                       jsonPair(`{"csrf":"a","n":1}`, `{"n":1}`, true),
@@ -93,6 +93,8 @@ func TestStatement15_IgnoredFieldsMayChange(t *testing.T) {
 		"of another element":         jsonPair(`{"rows":[{"id":1},{"id":1}]}`, `{"rows":[{"id":1},{"id":2}]}`, false),
 		"a step of that number":      jsonPair(`{"list":{"1":"a"}}`, `{"list":{"1":"b"}}`, true),
 		"escaped pointer":            jsonPair(`{"a/b~":1}`, `{"a/b~":2}`, true),
+		"escaped pointer, a tilde":   jsonPair(`{"m~1n":1}`, `{"m~1n":2}`, true),
+		"escaped pointer, no slash":  jsonPair(`{"m/n":1}`, `{"m/n":2}`, false),
 		"the empty name":             jsonPair(`{"":1}`, `{"":2}`, true),
 		"duplicates are still seen":  jsonPair(`{"csrf":1,"csrf":1}`, `{"csrf":1,"csrf":2}`, false),
 		"a name for forms only":      jsonPair(`{"sent":1}`, `{"sent":2}`, false),

@@ -222,8 +222,8 @@ func (t *jsonTree) appendDocument(dst []byte, plan *fingerprintPlan) []byte {
 	if len(t.picks) == 0 {
 		return t.append(dst, 0, nil, true)
 	}
-	// Each value behind its place in the list, which tells what it is.
-	slices.SortFunc(t.picks, func(a, b pick) int { return a.place - b.place })
+	// Each value behind its place in the list, which tells what it is. They were
+	// met by name and index, an order that no spelling of the document changes.
 	dst = append(dst, '*') // begins no value
 	for _, p := range t.picks {
 		dst = binary.AppendUvarint(dst, uint64(p.place))

@@ -162,6 +162,7 @@ func TestFormsAreComparedByPairs(t *testing.T) {
 		"a field twice":                   formPair("a=1", "a=1&a=1", false),
 		"order within a name":             formPair("to=alice&to=bob", "to=bob&to=alice", false),
 		"order within a name, kept":       formPair("to=b&x=1&to=a", "x=1&to=b&to=a", true),
+		"order within a name, changed":    formPair("x=1&to=b&to=a", "x=1&to=a&to=b", false),
 		"border of name and value":        formPair("ab=c", "a=bc", false),
 		"an equals sign in the value":     formPair("a=b=c", "a=b%3Dc", true),
 		"an ampersand in the value":       formPair("a=1%26b=2", "a=1&b=2", false),

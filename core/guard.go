@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,6 +135,9 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
+// maxPrefix leaves room for the longest operation in a name of 200 bytes.
+const maxPrefix = 64
+
 // configure checks cfg and fills in g; it starts nothing.
 func (g *Guard) configure(cfg Config) error {
 	var errs []error
@@ -148,6 +152,9 @@ func (g *Guard) configure(cfg Config) error {
 	}
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
+	}
+	if len(g.prefix) > maxPrefix || strings.ContainsFunc(g.prefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		errs = append(errs, fmt.Errorf("config: Prefix must be at most %d bytes of printable ASCII without spaces", maxPrefix))
 	}
 	if cfg.SettleWait < 0 {
 		errs = append(errs, fmt.Errorf("config: SettleWait %v is negative", cfg.SettleWait))

@@ -92,6 +92,7 @@ func TestParseKey(t *testing.T) {
 		"tab in quotes":          {"\"a\tb\"", "", errKeyBytes},
 		"NUL":                    {"a\x00b", "", errKeyBytes},
 		"DEL":                    {"a\x7fb", "", errKeyBytes},
+		"DEL in quotes":          {"\"a\x7fb\"", "", errKeyBytes},
 		"line break":             {"a\r\nb", "", errKeyBytes},
 	}
 	for name, tt := range tests {

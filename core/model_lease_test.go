@@ -21,13 +21,13 @@ type leaseRules struct {
 }
 
 // The numbers of the model: a lease of four ticks, of which the last one is the
-// margin, and time for two leases. A renews once, or marks, sends either twice
-// and its settle three times.
+// margin, and time for two leases. A renews twice, or renews and marks, sends
+// either twice and its settle three times.
 const (
 	leaseTicks     = 4
 	leaseMargin    = 1
 	leaseEnd       = 2 * leaseTicks
-	leaseRenewals  = 1
+	leaseRenewals  = 2
 	renewalSilence = 1
 	settleSilence  = 2
 
@@ -112,12 +112,18 @@ func newLeaseModel(rules leaseRules) model[leaseState] {
 	}
 }
 
-func (m *leaseModel) next(s leaseState, step func(string, leaseState)) {
+func (m *leaseModel) next(s leaseState, offer func(string, leaseState)) {
+	step := func(what string, to leaseState) {
+		if to.settled || to.b.phase >= takerRunning {
+			to.wire.forget() // what they were to be swapped from never comes back
+		}
+		offer(what, to)
+	}
 	m.time(s, step)
 	s.wire.arrivals(func(p modelPacket, after modelWire) {
 		to := s
 		to.wire = after
-		step("the store gets A's "+m.words(p.old)+"→"+m.words(p.value), m.arrive(to, p))
+		step("the store gets A's "+m.words[p.value], m.arrive(to, p))
 	})
 	switch s.a.phase {
 	case ownerAsking:
@@ -216,7 +222,7 @@ func (m *leaseModel) renew(s leaseState, step func(string, leaseState)) {
 	if a.renewal.value != 0 || a.renewals < leaseRenewals {
 		step("A renews", m.send(s, (*Claim).renewal))
 	}
-	if m.marks && !a.marked {
+	if m.marks && !a.marked && a.renewals < leaseRenewals {
 		step("A marks its effects", m.send(s, func(c *Claim) *pending {
 			c.marked = true
 			c.pending = c.next(nil)
@@ -273,7 +279,7 @@ func (m *leaseModel) hearRenewal(s leaseState, step func(string, leaseState)) {
 		}
 		m.owner.keep(c, &s.a)
 	case replyAgain:
-		what = "A hears that " + m.words(told) + " is there and renews that"
+		what = "A hears that " + m.words[told] + " is there and renews that"
 		c.follow(f)
 		m.owner.keep(c, &s.a)
 		s.a.renewal.send(&s.wire, s.a.known)
@@ -340,11 +346,11 @@ func (m *leaseModel) settles(s leaseState, step func(string, leaseState)) {
 	case replyAgain:
 		s.a.known = call.told
 		s.a.settle.send(&s.wire, s.a.known)
-		step("A hears that "+m.words(call.told)+" is there and settles that", s)
+		step("A hears that "+m.words[call.told]+" is there and settles that", s)
 	default:
 		s.a.end(ownerStale, &s.wire)
 		s.a.disowned = m.ours(call.told)
-		step("A hears that "+m.words(call.told)+" is there: stale", s)
+		step("A hears that "+m.words[call.told]+" is there: stale", s)
 	}
 }
 
@@ -361,7 +367,7 @@ func (m *leaseModel) take(s leaseState, step func(string, leaseState)) {
 		f := m.found(s.cell.value, s.cell.left(s.now))
 		if st, _ := judge(modelAsker(!m.hold), f); st == stepTake {
 			s.b = leaseTaker{phase: takerSeen, seen: s.cell.value}
-			step("B reads "+m.words(s.b.seen)+" and may take it over", s)
+			step("B reads "+m.words[s.b.seen]+" and may take it over", s)
 		}
 	case takerSeen:
 		m.swaps(s, step)
@@ -392,7 +398,7 @@ func (m *leaseModel) bad(s leaseState) string {
 	case s.a.phase == ownerRunning && s.b.phase == takerRunning:
 		return "I1: two live owners"
 	case s.a.disowned != 0:
-		return "P2: A takes its own record " + m.words(s.a.disowned) + " for another's: its outcome is thrown away, and the action runs again"
+		return "P2: A takes its own record " + m.words[s.a.disowned] + " for another's: its outcome is thrown away, and the action runs again"
 	case s.settled && m.rec(s.cell.value).state != StateSucceeded:
 		return "I3: a kept outcome was written over"
 	case s.b.phase == takerRunning && m.rec(s.cell.value).fence <= fenceOfA:
@@ -444,8 +450,8 @@ var (
 )
 
 func (m *leaseModel) show(s leaseState) string {
-	return fmt.Sprintf("t=%d  store %s since %d  wire %s  A %s, knows %s, deadline %d  B %s", s.now, m.words(s.cell.value),
-		s.cell.since, s.wire.words(m.modelValues), ownerPhases[s.a.phase], m.words(s.a.known), s.a.deadline, takerPhases[s.b.phase])
+	return fmt.Sprintf("t=%d  store %s since %d  wire %s  A %s, knows %s, deadline %d  B %s", s.now, m.words[s.cell.value],
+		s.cell.since, s.wire.words(m.modelValues), ownerPhases[s.a.phase], m.words[s.a.known], s.a.deadline, takerPhases[s.b.phase])
 }
 
 // TestModelLease is P2, P3, P5 and what a take-over may do, in every order of

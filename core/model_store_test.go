@@ -47,11 +47,12 @@ type valueID uint8
 // modelValues are the encoded values of one model, by the real codec.
 type modelValues struct {
 	bytes [][]byte
+	words []string // the same in words
 	ids   map[string]valueID
 }
 
 func newModelValues() *modelValues {
-	return &modelValues{bytes: make([][]byte, 1), ids: map[string]valueID{}}
+	return &modelValues{bytes: make([][]byte, 1), words: []string{"nothing"}, ids: map[string]valueID{}}
 }
 
 // id is the number of an encoded value.
@@ -63,7 +64,7 @@ func (v *modelValues) id(value []byte) valueID {
 	if id == 0 {
 		panic("the model makes more values than it can number")
 	}
-	v.bytes = append(v.bytes, value)
+	v.bytes, v.words = append(v.bytes, value), append(v.words, inWords(readFound(Result{Value: value}).rec))
 	v.ids[string(value)] = id
 	return id
 }
@@ -82,12 +83,8 @@ func (v *modelValues) found(id valueID, left time.Duration) found {
 // rec is a value decoded.
 func (v *modelValues) rec(id valueID) record { return v.found(id, 0).rec }
 
-// words is a value in words: state, owner, change counter.
-func (v *modelValues) words(id valueID) string {
-	if id == 0 {
-		return "nothing"
-	}
-	r := v.rec(id)
+// inWords tells a record by its state, owner and change counter.
+func inWords(r record) string {
 	words := fmt.Sprintf("%s:%c:%d", strings.ToUpper(r.state.String()), r.owner[0], r.counter)
 	if r.flags&flagEffects != 0 {
 		words += "+effects"
@@ -172,6 +169,16 @@ func (w *modelWire) giveUp(value valueID) {
 	}
 }
 
+// forget drops what nobody waits for, where its arrival can change nothing any
+// more.
+func (w *modelWire) forget() {
+	for i := len(w) - 1; i >= 0; i-- {
+		if p := w[i]; p.value != 0 && !p.awaited {
+			w.take(i)
+		}
+	}
+}
+
 // arrivals offers each different packet that can arrive next, with the wire
 // after it.
 func (w modelWire) arrivals(each func(p modelPacket, after modelWire)) {
@@ -200,7 +207,7 @@ func (w modelWire) words(v *modelValues) string {
 	var on []string
 	for _, p := range w {
 		if p.value != 0 {
-			on = append(on, v.words(p.old)+"→"+v.words(p.value))
+			on = append(on, v.words[p.old]+"→"+v.words[p.value])
 		}
 	}
 	return "[" + strings.Join(on, " ") + "]"

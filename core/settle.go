@@ -57,7 +57,7 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 	c.g.keeper.remove(c)
 	c.id.op.usual.add(c.g.clock.since(c.start))
 
-	ctx, end := c.observe(context.WithoutCancel(ctx), Step{Kind: StepSettle})
+	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
 	result, err := c.attempt(ctx, target, c.g.settleWait)
 	switch {
 	case err == nil:
@@ -109,7 +109,8 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	default:
 		r.state = StateUncertain
 	}
-	return &pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+	c.final = pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+	return &c.final
 }
 
 // attempt tries once to put the outcome in place of the claim. An error says
@@ -172,9 +173,9 @@ func (c *Claim) finish(p *pending, result string) {
 	c.verdict = verdictOf(p.rec.state)
 	if result == "stale" {
 		c.verdict = Unprotected
-		c.outcome = nil
+		c.outcome = found{}
 	} else {
-		c.outcome = &found{value: p.value, left: p.rec.retention(), rec: p.rec}
+		c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
 	}
 	c.wakeAll()
 	c.mu.Unlock()
@@ -193,7 +194,7 @@ func (c *Claim) finish(p *pending, result string) {
 func (c *Claim) hold(p *pending) {
 	c.mu.Lock()
 	c.verdict = verdictOf(p.rec.state)
-	c.outcome = &found{value: p.value, left: p.rec.retention(), rec: p.rec}
+	c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
 	c.wakeAll()
 	c.mu.Unlock()
 	c.g.running.leave(c.id.name)

@@ -158,6 +158,26 @@ func TestEveryBitOfATokenIsCovered(t *testing.T) {
 	}
 }
 
+// TestATokenOfAnotherVersionIsNotOurs, even if its MACs are: what a later
+// version means by these bytes is not known here.
+func TestATokenOfAnotherVersionIsNotOurs(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := testSigner(t)
+	for version := range byte(8) {
+		tok, err := s.issue(now, 0, "a:b:c", "alice", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tok.raw[0] = version<<5 | 3
+		h := s.ring[3].ours.take()
+		h.addOurs(&tok, "a:b:c", "alice")
+		copy(tok.raw[tokenAtOurs:tokenAtPage], h.digest())
+		if ours, _ := s.verify(tok, now, "a:b:c", "alice", "", nil); ours != (version == tokenVersion) {
+			t.Errorf("version %d: ours %v", version, ours)
+		}
+	}
+}
+
 // TestTheTwoMACsCannotStandInForEachOther: one secret, two keys.
 func TestTheTwoMACsCannotStandInForEachOther(t *testing.T) {
 	key := testSigner(t).ring[3]

@@ -129,8 +129,8 @@ func (c *Claim) view() (found, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.outcome != nil:
-		return *c.outcome, true
+	case c.outcome.value != nil:
+		return c.outcome, true
 	case c.ended || c.lost != nil || passed(c.deadline, c.g.clock.now()):
 		return found{}, false
 	}
@@ -153,7 +153,7 @@ const (
 func (c *Claim) join() (wake <-chan struct{}, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.outcome != nil || c.verdict != 0 || c.waiting >= maxRecordWaiters {
+	if c.outcome.value != nil || c.verdict != 0 || c.waiting >= maxRecordWaiters {
 		return nil, false
 	}
 	if c.wake == nil {
