@@ -37,7 +37,7 @@ func (op *storeOp) on(ctx context.Context, s Store) (Result, error) {
 // request, because a client that leaves does not make an outcome unknown, and
 // it ends by limit.
 func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *storeOp) (Result, error) {
-	if !g.steps && g.observer == nil {
+	if !g.steps && !g.watch.chosen[StepStore] {
 		return op.on(context.Background(), g.store)
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -46,13 +46,9 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 		ctx, cancel = context.WithTimeout(WithStoreStep(ctx, step), limit)
 		defer cancel()
 	}
-	if g.observer == nil {
-		return op.on(ctx, g.store)
-	}
-	begin := g.clock.now()
-	ctx, end := Observe(ctx, g.observer, Step{Kind: StepStore, Call: step})
+	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step})
 	res, err := op.on(ctx, g.store)
-	end(StepResult{Err: err, Elapsed: g.clock.since(begin)})
+	end.End(StepResult{Err: err})
 	return res, err
 }
 

@@ -134,9 +134,9 @@ func (g *Guard) confirm(ctx context.Context, op *operation) error {
 
 // readCard reads one card and makes it where there is none.
 func (g *Guard) readCard(ctx context.Context, op *operation) error {
-	ctx, end := Observe(ctx, g.observer, Step{Kind: StepCard, Operation: op.policy.Operation})
+	ctx, end := g.step(ctx, Step{Kind: StepCard, Operation: op.policy.Operation})
 	err := g.syncCard(ctx, op)
-	end(StepResult{Err: err})
+	end.End(StepResult{Err: err})
 	return err
 }
 

@@ -91,6 +91,7 @@ type Claim struct {
 	fp      Fingerprint
 	trace   []byte
 	source  string
+	hash    string // of the record's name, for observers
 	nonce   owner
 	verdict Verdict
 	won     bool
@@ -249,11 +250,11 @@ func (g *Guard) claim(ctx context.Context, c *Claim) error {
 	obs, end := c.observe(ctx, Step{Kind: StepClaim})
 	view, have := local.view()
 	waiting, err := c.decide(obs, view, have, false)
-	end(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
+	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
 	if waiting {
 		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
 		err = g.await(obs, c)
-		end(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
+		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
 	}
 	if c.won && c.late() {
 		c.won, c.known = false, nil
@@ -277,14 +278,15 @@ func (c *Claim) late() bool {
 }
 
 // observe starts a step about this claim.
-func (c *Claim) observe(ctx context.Context, s Step) (context.Context, func(StepResult)) {
-	if c.g.observer == nil {
-		return ctx, func(StepResult) {}
+func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
+	if !c.g.watch.chosen[s.Kind] {
+		return ctx, Ending{}
 	}
-	s.Operation, s.Source, s.KeyHash = c.policy().Operation, c.source, KeyHash(c.id.name)
-	begin := c.g.clock.now()
-	ctx, end := Observe(ctx, c.g.observer, s)
-	return ctx, func(r StepResult) { r.Elapsed = c.g.clock.since(begin); end(r) }
+	if c.hash == "" {
+		c.hash = KeyHash(c.id.name)
+	}
+	s.Operation, s.Source, s.KeyHash = c.policy().Operation, c.source, c.hash
+	return c.g.step(ctx, s)
 }
 
 // decide asks the store until the table gives a verdict, the claim is won, or
@@ -390,12 +392,12 @@ func (c *Claim) bury(ctx context.Context) (Result, error) {
 	r := c.fresh(StateBuried, 0)
 	r.trace = nil
 	if broken.Is(broken.T1BuryLooks) {
-		end(StepResult{})
+		end.End(StepResult{})
 		return Result{Done: true}, nil
 	}
 	op := storeOp{do: doCreate, name: c.id.name, value: r.append(nil), ttl: r.retention()}
 	res, err := c.g.ask(ctx, "bury", &op)
-	end(StepResult{State: StateBuried, Err: err})
+	end.End(StepResult{State: StateBuried, Err: err})
 	if err == nil && !res.Done && string(res.Value) == string(op.value) {
 		res.Done = true // our own burial, whose reply was lost
 	}

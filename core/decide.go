@@ -174,11 +174,10 @@ func taken(f found, claim record) record {
 type reply uint8
 
 const (
-	replyDone   reply = iota // the value is in the store
-	replyAgain               // ours, with another counter: swap from what is there
-	replyGone                // nothing is there
-	replyStale               // another's
-	replySettle              // ours, and settled by exactly this value
+	replyDone  reply = iota // the value is in the store
+	replyAgain              // ours, with another counter: swap from what is there
+	replyGone               // nothing is there
+	replyStale              // another's, or settled
 )
 
 // ownerHears is PROTOCOL P2: what is there is ours as long as it carries our

@@ -65,13 +65,13 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	returned := false
 	defer func() {
 		if !returned { // a panic or runtime.Goexit, which go on by themselves
-			end(StepResult{Err: errAbrupt})
+			end.End(StepResult{Err: errAbrupt})
 			c.endAbruptly()
 		}
 	}()
 	v, err := fn(runCtx)
 	returned = true
-	end(StepResult{Fence: c.Fence(), Err: err})
+	end.End(StepResult{Fence: c.Fence(), Err: err})
 	out, payload, undone := ending(ctx, c, codec, v, err)
 	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
 	return v, c.Verdict(), err
@@ -128,7 +128,7 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 		c.g.log.LogAttrs(ctx, slogError, "kept answer cannot be read: it is held", attrOperation(c), attrKey(c), attrError(err))
 		c.verdict, c.retry, c.refusal = Uncertain, retryUncertain, errors.New("the kept answer cannot be read")
 	}
-	end(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
+	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
 	if refused := c.Refused(); refused != nil {
 		return v, c.verdict, refused
 	}

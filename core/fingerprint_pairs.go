@@ -149,20 +149,26 @@ func (r *pairReader) readPairs(encoded []byte) bool {
 
 // decode appends what a name or value says to text.
 func (r *pairReader) decode(encoded []byte) bool {
-	for i := 0; i < len(encoded); i++ {
-		switch b := encoded[i]; b {
-		case '+':
-			r.text = append(r.text, ' ')
-		case '%':
-			b, ok := unpercent(encoded[i:])
-			if !ok {
-				return false
-			}
-			r.text = append(r.text, b)
-			i += 2
-		default:
-			r.text = append(r.text, b)
+	for len(encoded) > 0 {
+		plain := 0
+		for plain < len(encoded) && encoded[plain] != '%' && encoded[plain] != '+' {
+			plain++
 		}
+		r.text = append(r.text, encoded[:plain]...)
+		if encoded = encoded[plain:]; len(encoded) == 0 {
+			break
+		}
+		if encoded[0] == '+' {
+			r.text = append(r.text, ' ')
+			encoded = encoded[1:]
+			continue
+		}
+		b, ok := unpercent(encoded)
+		if !ok {
+			return false
+		}
+		r.text = append(r.text, b)
+		encoded = encoded[3:]
 	}
 	return true
 }

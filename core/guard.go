@@ -54,7 +54,7 @@ type Guard struct {
 	prefix   string
 	unscoped bool
 	check    func(ctx context.Context, operation, scope, context string) error
-	observer Observer
+	watch    *watch
 	log      *slog.Logger
 	clock    *clock
 
@@ -110,7 +110,7 @@ func (g *Guard) Stats() Stats {
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
 		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
-		check: cfg.IssueCheck, observer: cfg.Observer, log: cfg.Logger, clock: newClock(cfg.Clock),
+		check: cfg.IssueCheck, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, 250*time.Millisecond),
 		operations: make(map[string]*operation, len(cfg.Policies)), closed: make(chan struct{}),
 	}
@@ -259,7 +259,7 @@ func (g *Guard) Policies() []Policy {
 }
 
 // Observer returns the guard's observer, which may be nil: see [Observe].
-func (g *Guard) Observer() Observer { return g.observer }
+func (g *Guard) Observer() Observer { return g.watch.observer }
 
 // Logger returns the guard's logger, never nil.
 func (g *Guard) Logger() *slog.Logger { return g.log }
@@ -274,4 +274,17 @@ func (g *Guard) Unscoped() bool { return g.unscoped }
 // Fingerprint hashes what a request asks for, as policy p wants it compared.
 func (g *Guard) Fingerprint(p *Policy, c Content) Fingerprint {
 	return g.names.fingerprint(p.Fingerprint, c)
+}
+
+// FingerprintOf hashes the parts of what a caller that is not HTTP asks for: a
+// message's type and body, say. Parts are framed: ("ab", "c") is not ("a", "bc").
+func (g *Guard) FingerprintOf(p *Policy, parts ...[]byte) Fingerprint {
+	return g.names.fingerprintOf(p.Fingerprint, parts...)
+}
+
+// FingerprintStream starts the fingerprint of a request whose body is compared
+// byte by byte (see [Content.ComparedRaw]) and is too large to hold: write the
+// body to it.
+func (g *Guard) FingerprintStream(p *Policy, c Content) *FingerprintStream {
+	return g.names.streamFingerprint(p.Fingerprint, c)
 }

@@ -23,8 +23,8 @@ var ErrNoContext = errors.New("idem: tokens of this operation are bound to a con
 // ErrNoScope, ErrNoContext, a context of more than 256 bytes, an operation that
 // takes no tokens, and whatever Config.IssueCheck returned.
 func (g *Guard) Issue(ctx context.Context, req TokenRequest) (t Token, err error) {
-	ctx, end := Observe(ctx, g.observer, Step{Kind: StepIssue, Operation: req.Operation})
-	defer func() { end(StepResult{Err: err}) }()
+	ctx, end := g.step(ctx, Step{Kind: StepIssue, Operation: req.Operation})
+	defer func() { end.End(StepResult{Err: err}) }()
 	op := g.operations[req.Operation]
 	switch {
 	case op == nil:

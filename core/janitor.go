@@ -181,9 +181,9 @@ func (j *janitor) finish(one *job, now time.Time) bool {
 	if over {
 		return true
 	}
-	ctx, end := Observe(context.Background(), j.g.observer, Step{Kind: StepMend, KeyHash: KeyHash(one.name)})
+	ctx, end := j.g.step(context.Background(), Step{Kind: StepMend, KeyHash: KeyHash(one.name)})
 	err := j.writeOver(ctx, one)
-	end(StepResult{Err: err})
+	end.End(StepResult{Err: err})
 	if err != nil {
 		return false
 	}
@@ -227,13 +227,13 @@ func (j *janitor) finishSettle(one *job, over bool) bool {
 	result, err := "abandoned", error(nil)
 	if !over {
 		var ctx context.Context
-		var end func(StepResult)
+		var end Ending
 		ctx, end = c.observe(context.Background(), Step{Kind: StepSettle, Attempt: 2})
 		result, err = c.attempt(ctx, one.target, settleTry)
 		if err != nil {
 			result = "retry"
 		}
-		end(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
+		end.End(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
 	}
 	if err != nil {
 		return false

@@ -47,7 +47,7 @@ func (c *Claim) tick() time.Time {
 	defer c.writing.Unlock()
 	ctx, done := c.observe(&c.run, Step{Kind: StepRenew})
 	result, err := c.write(ctx, c.renewal(), min(c.g.describe.WorstCall, deadline.Sub(now)))
-	done(StepResult{Result: result, Err: err})
+	done.End(StepResult{Result: result, Err: err})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -159,6 +159,9 @@ func (c *Claim) write(ctx context.Context, p *pending, limit time.Duration) (str
 			create, result = true, "recreated"
 			c.g.counts.recreated.Add(1)
 		default:
+			if c.isEnded() { // our own settle overtook this renewal
+				return "ok", ErrClaimLost
+			}
 			c.g.counts.stale.Add(1)
 			c.lose(ErrClaimLost)
 			return "stale", ErrClaimLost

@@ -23,7 +23,9 @@ var (
 // modelTime is a moment of the models' one clock. That hosts and store may
 // differ is no matter here: the owner measures by its own, the taker by the
 // store's, and both are only ever subtracted from themselves.
-func modelTime(tick int8) time.Time { return modelEpoch.Add(time.Duration(tick) * modelTick) }
+func modelTime(tick int8) time.Time { return modelEpoch.Add(timeOf(tick)) }
+
+func timeOf(ticks int8) time.Duration { return time.Duration(ticks) * modelTick }
 
 func modelTicks(t time.Time) int8 { return int8(t.Sub(modelEpoch) / modelTick) }
 
@@ -101,7 +103,7 @@ type modelCell struct {
 
 // left is how long the value still has, as a store tells it.
 func (c modelCell) left(now int8) time.Duration {
-	return modelRetention - modelTime(now).Sub(modelTime(c.since))
+	return modelRetention - timeOf(now-c.since)
 }
 
 // apply is Create (old is 0) or Swap as the contract has them. A value that is

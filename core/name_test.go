@@ -137,6 +137,14 @@ func TestTokenNamesItsRecordWhateverThePage(t *testing.T) {
 	}
 }
 
+func TestKeyKindsHaveWords(t *testing.T) {
+	for kind, want := range map[KeyKind]string{KindToken: "token", KindKey: "key", 0: ""} {
+		if got := kind.String(); got != want {
+			t.Errorf("kind %d reads %q, want %q", kind, got, want)
+		}
+	}
+}
+
 func TestRecordNameOfNothing(t *testing.T) {
 	if got := RecordName(testSecret('n'), "idem:", "a:b:c", "alice", KindToken, "no token"); got != "" {
 		t.Errorf("what is no token has the name %q", got)

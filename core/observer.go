@@ -26,6 +26,11 @@ const (
 	StepAnswer StepKind = "answer" // a whole request: ends with its one verdict
 )
 
+var stepKinds = []StepKind{
+	StepVerify, StepClaim, StepWait, StepRun, StepRenew, StepSettle, StepReplay, StepIssue,
+	StepBury, StepCard, StepMend, StepStore, StepAnswer,
+}
+
 // Step is what is known when a step begins.
 type Step struct {
 	Kind      StepKind
@@ -52,7 +57,8 @@ type StepResult struct {
 // Observer is told of every step: tracing, metrics and tests are built on it.
 // Start may return a context with more in it (a span); the function it returns
 // is called once when the step ends, and may be nil. An observer is called from
-// many goroutines at once, must not block, and a panic of its is contained.
+// many goroutines at once, must not block, and a panic of its is contained. See
+// also [StepChooser].
 type Observer interface {
 	Start(ctx context.Context, s Step) (context.Context, func(StepResult))
 }
@@ -72,6 +78,16 @@ func Observers(list ...Observer) Observer {
 }
 
 type observers []Observer
+
+// Chooses what any of them chooses.
+func (list observers) Chooses(kind StepKind) bool {
+	for _, o := range list {
+		if c, ok := o.(StepChooser); !ok || c.Chooses(kind) {
+			return true
+		}
+	}
+	return false
+}
 
 func (list observers) Start(ctx context.Context, s Step) (context.Context, func(StepResult)) {
 	ends := make([]func(StepResult), 0, len(list))
@@ -106,17 +122,62 @@ func endContained(end func(StepResult), r StepResult) {
 	end(r)
 }
 
-// Observe starts a step on an observer that may be nil and contains its
-// panics. The function returned may always be called.
-func Observe(ctx context.Context, o Observer, s Step) (context.Context, func(StepResult)) {
+// StepChooser is the ability of an observer that looks at some kinds of steps
+// only. It is asked once for each kind, when a guard is built; the steps it does
+// not choose cost nothing.
+type StepChooser interface{ Chooses(StepKind) bool }
+
+// watch is an observer with the kinds it chose.
+type watch struct {
+	observer Observer
+	chosen   map[StepKind]bool
+}
+
+func newWatch(o Observer) *watch {
+	w := &watch{observer: o, chosen: map[StepKind]bool{}}
+	chooser, chooses := o.(StepChooser)
+	for _, kind := range stepKinds {
+		w.chosen[kind] = o != nil && (!chooses || chooser.Chooses(kind))
+	}
+	return w
+}
+
+// Ending ends a step that [Observe] or a guard began. The zero Ending ends
+// nothing. Use it once.
+type Ending struct {
+	end   func(StepResult)
+	clock *clock
+	begin time.Time
+}
+
+// End tells the observer what came of the step; a panic of its is contained.
+func (e Ending) End(r StepResult) {
+	if e.end == nil {
+		return
+	}
+	if e.clock != nil {
+		r.Elapsed = e.clock.since(e.begin)
+	}
+	endContained(e.end, r)
+}
+
+// Observe starts a step on an observer that may be nil and contains its panics.
+func Observe(ctx context.Context, o Observer, s Step) (context.Context, Ending) {
 	if o == nil {
-		return ctx, func(StepResult) {}
+		return ctx, Ending{}
 	}
 	ctx, end := startContained(ctx, o, s)
-	if end == nil {
-		return ctx, func(StepResult) {}
+	return ctx, Ending{end: end}
+}
+
+// step starts a step of the guard's own; its Elapsed is measured.
+func (g *Guard) step(ctx context.Context, s Step) (context.Context, Ending) {
+	if !g.watch.chosen[s.Kind] {
+		return ctx, Ending{}
 	}
-	return ctx, func(r StepResult) { endContained(end, r) }
+	begin := g.clock.now()
+	ctx, end := startContained(ctx, g.watch.observer, s)
+	return ctx, Ending{end: end, clock: g.clock, begin: begin}
 }
 
 // StoreStep returns the step for which a guard makes this store call: claim,

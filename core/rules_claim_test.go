@@ -120,6 +120,24 @@ func TestP2_WhatTheStoreLostIsWrittenAnew(t *testing.T) {
 	}
 }
 
+func TestP2_ASettleThatOvertakesARenewalIsNotStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		c := won(t, g, testIntent("k"))
+		s.script(only("renew", fault{slow: 8 * time.Millisecond}))
+		time.Sleep(336 * time.Millisecond) // the renewal is on its way
+		if err := c.Complete(context.Background(), Payload{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := g.Stats().Stale; n != 0 || s.count("renew") == 0 {
+			t.Errorf("stale counted %d times after %d renewals", n, s.count("renew"))
+		}
+		wantVerdict(t, c, Executed)
+	})
+}
+
 func TestP3_AClaimWhoseReplyWasLostIsOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for lost := 1; lost <= 2; lost++ {

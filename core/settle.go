@@ -68,7 +68,7 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 		result = "retry"
 		c.hold(target)
 	}
-	end(StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err})
+	end.End(StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err})
 	c.run.end(context.Canceled)
 	if result == "stale" {
 		return fmt.Errorf("idem: the outcome was not kept: %w", ErrClaimLost)
