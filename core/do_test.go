@@ -162,7 +162,7 @@ func TestVerifyJudgesFromTheHeadAlone(t *testing.T) {
 func TestATokenOfAnotherContextRunsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guardOn(t, newShelf(), policy(func(p *Policy) { p.Context = "path:id" }))
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		tok, err := g.Issue(context.Background(), TokenRequest{Operation: testOperation, Scope: "alice", Context: "cart:1"})
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		g := guardOn(t, s)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		fresh := func() Intent { return tokenIntent(issued(t, g, time.Now())) }
 		want := func(in Intent, verdict Verdict, state State) {
 			t.Helper()

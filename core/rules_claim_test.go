@@ -25,7 +25,7 @@ func TestP1_AClaimIsOneAtomicStep(t *testing.T) {
 				c, err := guards[i%len(guards)].Claim(context.Background(), testIntent("k"))
 				if err == nil && c.Won() {
 					defer c.End(context.Background())
-					time.Sleep(10 * time.Millisecond)
+					pass(10 * time.Millisecond)
 				}
 				wins <- err == nil && c.Won()
 			}()
@@ -48,7 +48,7 @@ func TestP2_ARenewalWithoutAReplyIsStillOurs(t *testing.T) {
 		g := guardOn(t, s)
 		c := won(t, g, testIntent("k"))
 		s.script(only("renew", fault{loseReply: true}))
-		time.Sleep(700 * time.Millisecond) // two renewals are due, applied, and not heard of
+		pass(700 * time.Millisecond) // two renewals are due, applied, and not heard of
 		s.script(nil)
 		if err := c.Complete(context.Background(), Payload{Bytes: []byte("a")}); err != nil {
 			t.Errorf("the settle after renewals without a reply: %v", err)
@@ -66,7 +66,7 @@ func TestP2_AnothersRecordIsLeftAlone(t *testing.T) {
 		g := guardOn(t, s, policy(func(p *Policy) { p.OnCrash = Retake }))
 		old := won(t, g, testIntent("k"))
 		s.script(only("renew", fault{refuse: true}))
-		time.Sleep(1100 * time.Millisecond)
+		pass(1100 * time.Millisecond)
 		s.script(nil)
 		next := won(t, guardOn(t, s, policy(func(p *Policy) { p.OnCrash = Retake })), testIntent("k"))
 		before, _ := s.record(t)
@@ -126,11 +126,11 @@ func TestP2_ASettleThatOvertakesARenewalIsNotStale(t *testing.T) {
 		g := guardOn(t, s)
 		c := won(t, g, testIntent("k"))
 		s.script(only("renew", fault{slow: 8 * time.Millisecond}))
-		time.Sleep(336 * time.Millisecond) // the renewal is on its way
+		pass(336 * time.Millisecond) // the renewal is on its way
 		if err := c.Complete(context.Background(), Payload{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if n := g.Stats().Stale; n != 0 || s.count("renew") == 0 {
 			t.Errorf("stale counted %d times after %d renewals", n, s.count("renew"))
 		}
@@ -160,7 +160,7 @@ func TestP4_ALongHandlerKeepsItsClaim(t *testing.T) {
 		other := guardOn(t, s, policy(func(p *Policy) { p.OnCrash = Retake }))
 		c := won(t, g, testIntent("k"))
 		for range 10 {
-			time.Sleep(time.Second)
+			pass(time.Second)
 			wantVerdict(t, claimed(t, other, testIntent("k")), InFlight)
 		}
 		if err := c.Context().Err(); err != nil {
@@ -179,13 +179,13 @@ func TestP4_MaxRunEndsTheRunAndItsRenewals(t *testing.T) {
 		g := guardOn(t, s, policy(func(p *Policy) { p.MaxRun = 5 * time.Second }))
 		c := won(t, g, testIntent("k"))
 		defer c.End(context.Background())
-		time.Sleep(5*time.Second + time.Millisecond)
+		pass(5*time.Second + time.Millisecond)
 		synctest.Wait()
 		if cause := context.Cause(c.Context()); cause != ErrMaxRun {
 			t.Fatalf("after MaxRun the context's cause is %v", cause)
 		}
 		renewals := s.count("renew")
-		time.Sleep(2 * time.Second) // I14: no claim outlives MaxRun + one lease
+		pass(2 * time.Second) // I14: no claim outlives MaxRun + one lease
 		if got := s.count("renew"); got != renewals {
 			t.Errorf("%d renewals after MaxRun", got-renewals)
 		}
@@ -213,7 +213,7 @@ func TestP5_AnOwnerStopsBeforeItsLeaseDoes(t *testing.T) {
 			t.Errorf("the context ended after %v, want lease − margin = 900ms", took)
 		}
 		s.script(nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if renewals := s.count("renew"); renewals == 0 {
 			t.Error("a failed renewal was not tried again")
 		}
@@ -255,7 +255,7 @@ func TestP5_ABlipIsNotALoss(t *testing.T) {
 		g := guardOn(t, s)
 		c := won(t, g, testIntent("k"))
 		s.first(5, "renew", fault{refuse: true})
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if err := c.Context().Err(); err != nil {
 			t.Errorf("five failed renewals in a row within the lease ended the run: %v", context.Cause(c.Context()))
 		}
@@ -271,7 +271,7 @@ func TestP6_ARefusalWritesNothing(t *testing.T) {
 		before, left := s.record(t)
 		different := testIntent("k")
 		different.Fingerprint.Sum[0]++
-		time.Sleep(10 * time.Millisecond)
+		pass(10 * time.Millisecond)
 		for _, in := range []Intent{testIntent("k"), different} {
 			if refused := claimed(t, other, in); refused.Won() {
 				t.Fatal("won what another owner runs")
@@ -292,7 +292,7 @@ func TestP7_TheRunOutlivesItsConnection(t *testing.T) {
 		ctx, leave := context.WithCancel(context.WithValue(context.Background(), testKey{}, "kept"))
 		_, verdict, err := Do(ctx, g, testIntent("k"), JSON[string](), func(ctx context.Context) (string, error) {
 			leave()
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 			if ctx.Err() != nil || ctx.Value(testKey{}) != "kept" {
 				t.Errorf("the client left: context %v, value %v; want it running, with its values", ctx.Err(), ctx.Value(testKey{}))
 			}
@@ -320,7 +320,7 @@ func TestP9_TheIdentityIsComputedOnce(t *testing.T) {
 		if err := MarkEffects(c.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(400 * time.Millisecond)
+		pass(400 * time.Millisecond)
 		if err := c.Complete(context.Background(), Payload{}); err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +378,7 @@ func TestP11_EveryWriteLivesForTheRetention(t *testing.T) {
 		s := newShelf()
 		g := guardOn(t, s)
 		c := won(t, g, testIntent("k"))
-		time.Sleep(400 * time.Millisecond)
+		pass(400 * time.Millisecond)
 		_ = MarkEffects(c.Context())
 		c.End(context.Background())
 		token := issued(t, g, time.Now().Add(-time.Hour))
@@ -409,7 +409,7 @@ func TestI11_AClaimWonTooLateIsNotStarted(t *testing.T) {
 		if c.Won() || !errors.Is(err, ErrUnavailable) {
 			t.Fatalf("a claim with less than its margin left was started (%v)", err)
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if r, _ := s.record(t); r.state != StateReleased {
 			t.Errorf("a claim that was never started is %s, want it given back", r.state)
 		}

@@ -43,7 +43,7 @@ func TestWaitersGetTheRunsAnswer(t *testing.T) {
 						got <- answered{v, verdict, err}
 					}()
 				}
-				time.Sleep(2 * time.Second)
+				pass(2 * time.Second)
 				_ = c.Complete(context.Background(), Payload{Bytes: []byte(`"first run"`)})
 				for range cap(got) {
 					if a := <-got; a.value != "first run" || a.verdict != Replayed || a.err != nil {
@@ -68,13 +68,13 @@ func TestAWaiterOfAReleasedRunRunsItself(t *testing.T) {
 		for range cap(got) {
 			go func() {
 				v, verdict, err := Do(context.Background(), g, testIntent("k"), JSON[string](), func(context.Context) (string, error) {
-					time.Sleep(time.Second)
+					pass(time.Second)
 					return "corrected", nil
 				})
 				got <- answered{v, verdict, err}
 			}()
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		_ = c.Release(context.Background())
 		count := map[Verdict]int{}
 		for range cap(got) {
@@ -105,7 +105,7 @@ func TestAWaitEndsByItsOwnDeadline(t *testing.T) {
 			t.Errorf("refused with %v, retry after %v", r, r.RetryAfter)
 		}
 		ctx, leave := context.WithCancel(context.Background())
-		go func() { time.Sleep(time.Second); leave() }()
+		go func() { pass(time.Second); leave() }()
 		start = time.Now()
 		if _, err := g.Claim(ctx, testIntent("k")); err != nil || time.Since(start) != time.Second {
 			t.Errorf("a client that left waited %v (%v)", time.Since(start), err)
@@ -128,7 +128,7 @@ func TestTheSurplusOfWaitersIsRefused(t *testing.T) {
 				got <- time.Since(start)
 			}()
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		_ = c.Complete(context.Background(), Payload{})
 		early := 0
 		for range cap(got) {
@@ -160,16 +160,16 @@ func TestRetryAfterFollowsTheUsualTime(t *testing.T) {
 		g := guardOn(t, newShelf(), policy(func(p *Policy) { p.Lease = 10 * time.Second }))
 		for _, key := range []string{"a", "b", "c"} {
 			c := won(t, g, testIntent(key))
-			time.Sleep(4 * time.Second)
+			pass(4 * time.Second)
 			_ = c.Complete(context.Background(), Payload{})
 		}
 		c := won(t, g, testIntent("k"))
 		defer c.End(context.Background())
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if r := claimed(t, g, testIntent("k")).Refused(); r.RetryAfter != 3*time.Second {
 			t.Errorf("a run of usually 4s that began 1s ago: retry after %v, want 3s", r.RetryAfter)
 		}
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		if r := claimed(t, g, testIntent("k")).Refused(); r.RetryAfter <= 5*time.Second || r.RetryAfter > 10*time.Second {
 			t.Errorf("past its usual time: retry after %v, want the lease's rest", r.RetryAfter)
 		}

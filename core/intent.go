@@ -1,0 +1,79 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Intent is what somebody wants done once.
+type Intent struct {
+	Operation string
+	Scope     string // whose key it is
+	Key       string // a client's key, or one derived from the message; or
+	Token     Token  // a token issued by this house
+	Context   string // what the token is bound to, such as a cart
+	Traits    []string
+	// Fingerprint decides whether a repeat is the same request.
+	Fingerprint Fingerprint
+	Trace       []byte // the traceparent of the span that this request runs in
+	Source      string // where the key came from, for telemetry
+
+	id *identity
+}
+
+// identity is what names and judges a claim, computed once (PROTOCOL P9).
+type identity struct {
+	op     *operation
+	name   string
+	token  bool
+	bound  bool
+	issued time.Time
+	life   time.Duration
+}
+
+// maxIntentKey bounds a key from a caller that is not HTTP.
+const maxIntentKey = 1024
+
+// Verify judges an intent from its head alone, without a store call: is there
+// a key, is the token ours, of this scope and operation. It returns the intent
+// with its identity computed, which Claim and Do then use. A refusal is a
+// [*RefusedError] with Missing, Malformed or Foreign; ErrNoScope and
+// ErrUnknownOperation say that the caller is wrong. A token that is ours but
+// not for this context passes: whatever it ran already is still answered.
+func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
+	op := g.operations[in.Operation]
+	if op == nil {
+		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
+	}
+	if in.Scope == "" && !g.unscoped {
+		return in, ErrNoScope
+	}
+	refuse := func(v Verdict, err error) (Intent, error) {
+		return in, &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
+	}
+	id := &identity{op: op, bound: true}
+	switch {
+	case !in.Token.IsZero():
+		if !op.policy.UsesToken() {
+			return refuse(Malformed, errors.New("this operation takes no tokens"))
+		}
+		ours, bound := g.signer.verify(in.Token, g.clock.corrected(), in.Operation, in.Scope, in.Context, in.Traits)
+		if !ours {
+			return refuse(Foreign, nil)
+		}
+		id.token, id.bound = true, bound
+		id.issued, id.life = in.Token.issuedAt(), in.Token.life()
+		id.name = g.names.tokenRecord(g.prefix, in.Operation, in.Scope, in.Token)
+	case in.Key != "":
+		if len(in.Key) > maxIntentKey {
+			return refuse(Malformed, fmt.Errorf("the key is longer than %d bytes", maxIntentKey))
+		}
+		id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, in.Key)
+	default:
+		return refuse(Missing, nil)
+	}
+	in.id = id
+	return in, nil
+}
