@@ -249,3 +249,20 @@ func TestClockIsAStep(t *testing.T) {
 		t.Errorf("afterwards: %v, %v", ok, err)
 	}
 }
+
+func ExampleFaults() {
+	faults := storetest.NewFaults()
+	store := faults.Wrap(newModel(flawless, 10))
+	_ = faults.Set("claim", storetest.Fault{Mode: storetest.LostReply, Times: 1})
+
+	ctx := idem.WithStoreStep(context.Background(), "claim") // a guard does this
+	_, err := store.Create(ctx, "a", []byte("mine"), time.Hour)
+	fmt.Println(err)
+	r, err := store.Create(ctx, "a", []byte("mine"), time.Hour)
+	fmt.Printf("%s, %v\n", r.Value, err)
+	fmt.Println(faults.Calls("claim", "Create"), "calls,", faults.Injected("claim", storetest.LostReply), "lost reply")
+	// Output:
+	// Create for step "claim": lost-reply: storetest: injected fault
+	// mine, <nil>
+	// 2 calls, 1 lost reply
+}

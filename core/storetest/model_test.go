@@ -130,7 +130,7 @@ func (m *model) enter(ctx context.Context) error {
 		return nil
 	}
 	if m.flaw == hangs {
-		time.Sleep(2200 * time.Millisecond) // longer than the suite's grace
+		<-time.After(2200 * time.Millisecond) // a store that answers in its own time: longer than the suite's grace
 		return errLost
 	}
 	select {

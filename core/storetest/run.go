@@ -81,14 +81,14 @@ func Check(f Factory, parts ...string) []Failure {
 
 // ask asks one statement of a new store.
 func (f Factory) ask(st statement) (skipped string, details []string) {
-	make := f.New
+	build := f.New
 	if st.full {
 		if f.Small == nil {
 			return "the store's size is not its own affair", nil
 		}
-		make = f.Small
+		build = f.Small
 	}
-	backend, err := make()
+	backend, err := build()
 	if err != nil {
 		return "", []string{fmt.Sprintf("no store to ask: %v", err)}
 	}

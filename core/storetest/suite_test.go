@@ -20,9 +20,9 @@ func TestFaultDecoratorWithoutFaultsPasses(t *testing.T) {
 }
 
 // wrapped has every handle go through a fault decorator of its own.
-func wrapped(make func() (*storetest.Backend, error)) func() (*storetest.Backend, error) {
+func wrapped(build func() (*storetest.Backend, error)) func() (*storetest.Backend, error) {
 	return func() (*storetest.Backend, error) {
-		b, err := make()
+		b, err := build()
 		if err != nil {
 			return nil, err
 		}
@@ -110,18 +110,18 @@ func TestDeclarationsAreCheckedBothWays(t *testing.T) {
 // plain hides every ability of a store.
 type plain struct{ idem.Store }
 
-func bare(make func() (*storetest.Backend, error)) func() (*storetest.Backend, error) {
+func bare(build func() (*storetest.Backend, error)) func() (*storetest.Backend, error) {
 	return func() (*storetest.Backend, error) {
-		b, err := make()
+		b, err := build()
 		open := b.Open
 		b.Open = func() (idem.Store, error) { s, err := open(); return plain{s}, err }
 		return b, err
 	}
 }
 
-func unmoved(make func() (*storetest.Backend, error)) func() (*storetest.Backend, error) {
+func unmoved(build func() (*storetest.Backend, error)) func() (*storetest.Backend, error) {
 	return func() (*storetest.Backend, error) {
-		b, err := make()
+		b, err := build()
 		b.Advance = func(time.Duration) {}
 		return b, err
 	}

@@ -35,6 +35,7 @@ const (
 	S9TimeBeforeValue
 	S9DriverRetries
 	P11NoTTL
+	I6NoVerdict
 )
 
 // Rules is the list `make broken` walks.
@@ -72,4 +73,8 @@ var Rules = []Entry{
 	{S9TimeBeforeValue, "S9-time-before-value", "stores/redisstore", "TestS9_TheValueIsReadBeforeItsTime", "the time left is read before the value"},
 	{S9DriverRetries, "S9-driver-retries", "stores/redisstore", "TestS9_NothingIsSentTwice", "the driver sends a call without a reply again"},
 	{P11NoTTL, "P11-no-ttl", "stores/redisstore", "TestP11_NoRecordIsWithoutATimeToLive", "records are written without a time to live"},
+	{T5EarlyDataRuns, "T5-early-data-runs", "core/httpflow", "TestT5_EarlyDataWithoutAKeyRunsNothing", "early data without a key runs"},
+	{P7Attached, "P7-attached", "core/httpflow", "TestP7_TheHandlerOutlivesItsClient", "the handler's context ends with the connection"},
+	{P10PanicUnsettled, "P10-panic-unsettled", "core/httpflow", "TestP10_APanicSettlesAndGoesOn", "a panic or Goexit leaves the claim as it is"},
+	{I6NoVerdict, "I6-no-verdict", "core/httpflow", "TestI6_EveryJudgedRequestEndsWithOneVerdict", "an answer leaves without its verdict"},
 }

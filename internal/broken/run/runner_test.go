@@ -44,12 +44,12 @@ func TestOnlyATestThatPassesSoundAndFailsBrokenCounts(t *testing.T) {
 }
 
 func TestARuleIsChosenByItsWholeName(t *testing.T) {
-	all := []broken.Entry{{Name: "P1"}, {Name: "P10"}, {Name: "T1"}}
+	all := []broken.Entry{{Name: "P1"}, {Name: "P10"}, {Name: "T1"}, {Name: "P10", Test: "another"}}
 	for _, c := range []struct {
 		names string
 		want  string // the chosen, or "error"
 	}{
-		{"", "P1 P10 T1"}, {"P1", "P1"}, {"T1,P10", "T1 P10"}, {"P", "error"}, {"P1,", "error"},
+		{"", "P1 P10 T1 P10"}, {"P1", "P1"}, {"T1,P10", "T1 P10 P10"}, {"P", "error"}, {"P1,", "error"},
 	} {
 		chosen, err := choose(all, c.names)
 		var got []string

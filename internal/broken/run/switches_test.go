@@ -17,14 +17,19 @@ import (
 // never be tried, and one that no code reads would break nothing.
 func TestEverySwitchHasARowAndIsRead(t *testing.T) {
 	declared := switchNames(t, "../rules.go")
-	rows, names := map[broken.Rule]bool{}, map[string]bool{}
+	rows, rules, seen := map[broken.Rule]bool{}, map[string]broken.Rule{}, map[string]bool{}
 	for _, e := range broken.Rules {
-		if names[e.Name] || e.Name == "" {
-			t.Errorf("two rules are named %q, or it is no name", e.Name)
+		if r, ok := rules[e.Name]; ok && r != e.Rule {
+			t.Errorf("two switches are named %q: Set would only find the first", e.Name)
 		}
-		rows[e.Rule], names[e.Name] = true, true
-		if e.Pkg == "" || e.Test == "" || e.What == "" {
-			t.Errorf("the row of %s does not say package, test and what is broken", e.Name)
+		if row := e.Name + " " + e.Pkg + " " + e.Test; seen[row] {
+			t.Errorf("the row %s is there twice", row)
+		} else {
+			seen[row] = true
+		}
+		rows[e.Rule], rules[e.Name] = true, e.Rule
+		if e.Name == "" || e.Pkg == "" || e.Test == "" || e.What == "" {
+			t.Errorf("the row of %q does not say package, test and what is broken", e.Name)
 		}
 	}
 	if rows[broken.None] {

@@ -1,0 +1,262 @@
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// installLine is what a person without the server is told to run.
+const installLine = "sudo apt-get install -y redis-server"
+
+// startLimit bounds how long a server may take to answer.
+const startLimit = 20 * time.Second
+
+// shared is the server that all tests of this program use together. It lives as
+// long as any of them does.
+var shared struct {
+	mu    sync.Mutex
+	users int
+	*server
+}
+
+// Server returns the address of a real redis-server, without persistence and
+// with maxmemory-policy noeviction, that this test program shares. It is empty
+// when its first user gets it; tests that run at once use names of their own, or
+// [Flush] where they are alone. It ends when its last user does.
+func Server(t testing.TB) (addr string) {
+	t.Helper()
+	path := find(t)
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.users == 0 {
+		s, err := start(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.server = s
+	}
+	shared.users++
+	t.Cleanup(func() {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		if shared.users--; shared.users == 0 {
+			shared.stop()
+			shared.server = nil
+		}
+	})
+	return shared.addr
+}
+
+// Start starts a redis-server for this test alone, with arguments of its own, and
+// returns its address and how to stop it before the test ends.
+func Start(t testing.TB, args ...string) (addr string, stop func()) {
+	t.Helper()
+	s, err := start(find(t), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	return s.addr, s.stop
+}
+
+// FreeAddr returns a loopback address on which nothing listens.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	addr, err := freeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("redistest: no free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// Flush empties the server at addr.
+func Flush(t testing.TB, addr string) {
+	t.Helper()
+	if got := Do(t, addr, "FLUSHALL"); got != "+OK" {
+		t.Fatalf("redistest: FLUSHALL: %s", got)
+	}
+}
+
+// Do sends one command on a connection of its own and returns the reply as it
+// stands on the wire, without its last line end. It is for what a test has to do
+// behind the back of what it tests.
+func Do(t testing.TB, addr string, args ...string) string {
+	t.Helper()
+	reply, err := do(addr, args...)
+	if err != nil {
+		t.Fatalf("redistest: %s: %v", args[0], err)
+	}
+	return reply
+}
+
+func do(addr string, args ...string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, 2*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	var request strings.Builder
+	fmt.Fprintf(&request, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&request, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if _, err := io.WriteString(conn, request.String()); err != nil {
+		return "", err
+	}
+	reply, err := readFrame(bufio.NewReader(conn))
+	return strings.TrimSuffix(string(reply), "\r\n"), err
+}
+
+// find returns the path of redis-server, installs it, or skips the test.
+func find(t testing.TB) string {
+	t.Helper()
+	if path, err := exec.LookPath("redis-server"); err == nil {
+		return path
+	}
+	path, err := install()
+	switch {
+	case err == nil:
+		return path
+	case os.Getenv("CI") == "true":
+		t.Fatalf("no redis-server (%v), and with CI=true nothing is left out: %s", err, installLine)
+	default:
+		t.Skipf("no redis-server (%v): %s", err, installLine)
+	}
+	return ""
+}
+
+// install installs the server once in a test program, whatever comes of it.
+var install = sync.OnceValues(func() (string, error) {
+	switch {
+	case os.Getenv("IDEM_INSTALL") == "0":
+		return "", errors.New("IDEM_INSTALL=0")
+	case os.Geteuid() != 0:
+		return "", errors.New("not root, so it is not installed by itself")
+	}
+	fmt.Fprintln(os.Stderr, "redistest: no redis-server here: installing it by apt-get (IDEM_INSTALL=0 forbids that)")
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	for _, args := range [][]string{{"update", "-q"}, {"install", "-y", "-q", "redis-server"}} {
+		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil && args[0] == "install" {
+			fmt.Fprintln(os.Stderr, tail(out))
+			return "", fmt.Errorf("apt-get install: %w", err)
+		}
+	}
+	return exec.LookPath("redis-server")
+})
+
+func tail(out []byte) string { return string(out[max(0, len(out)-2000):]) }
+
+// server is a running redis-server.
+type server struct {
+	addr string
+	stop func()
+}
+
+// start starts a server and waits until it answers. A port that somebody else
+// took meanwhile is tried again with another.
+func start(path string, args ...string) (s *server, err error) {
+	for range 3 {
+		if s, err = startOnce(path, args); err == nil {
+			return s, nil
+		}
+	}
+	return nil, err
+}
+
+func startOnce(path string, args []string) (*server, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		return nil, fmt.Errorf("redistest: a folder for the server: %w", err)
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	output, err := os.Create(dir + "/log")
+	if err != nil {
+		return nil, fmt.Errorf("redistest: a log for the server: %w", err)
+	}
+	defer output.Close()
+	cmd := exec.Command(path, append([]string{
+		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--daemonize", "no",
+		"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+	}, args...)...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = endsWithUs()
+	exited, err := run(cmd)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("redistest: start %s: %w", path, err)
+	}
+	s := &server{addr: addr, stop: sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		<-exited
+		_ = os.RemoveAll(dir)
+	})}
+	if err := answers(addr, exited); err != nil {
+		log, _ := os.ReadFile(dir + "/log")
+		s.stop()
+		return nil, fmt.Errorf("redistest: the server at %s: %w\n%s", addr, err, tail(log))
+	}
+	return s, nil
+}
+
+// run starts a command from a thread that stays until it has exited: on Linux a
+// child is told of the end of the thread that started it.
+func run(cmd *exec.Cmd) (exited chan struct{}, err error) {
+	exited, started := make(chan struct{}), make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(exited)
+	}()
+	return exited, <-started
+}
+
+// answers waits until a server answers PING, if only that it wants a password.
+func answers(addr string, exited <-chan struct{}) error {
+	deadline := time.Now().Add(startLimit)
+	for {
+		reply, err := do(addr, "PING")
+		if err == nil && (reply == "+PONG" || strings.HasPrefix(reply, "-NOAUTH")) {
+			return nil
+		}
+		select {
+		case <-exited:
+			return errors.New("it exited at once")
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("no answer to PING within %v: %q, %v", startLimit, reply, err)
+		}
+	}
+}

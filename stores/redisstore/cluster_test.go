@@ -1,0 +1,187 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/core/storetest"
+	"github.com/go-idem/idem/internal/redistest"
+	"github.com/go-idem/idem/stores/redisstore"
+)
+
+// cluster starts two masters with half of the slots each.
+func cluster(t testing.TB) (first, second string) {
+	t.Helper()
+	first, _ = redistest.Start(t, "--cluster-enabled", "yes")
+	second, _ = redistest.Start(t, "--cluster-enabled", "yes")
+	redistest.Do(t, first, "CLUSTER", "ADDSLOTSRANGE", "0", "8191")
+	redistest.Do(t, second, "CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
+	redistest.Do(t, first, "CLUSTER", "SET-CONFIG-EPOCH", "1")
+	redistest.Do(t, second, "CLUSTER", "SET-CONFIG-EPOCH", "2")
+	host, port, _ := net.SplitHostPort(first)
+	redistest.Do(t, second, "CLUSTER", "MEET", host, port)
+	for _, addr := range []string{first, second} {
+		eventually(t, "a cluster of two", func() bool {
+			info := redistest.Do(t, addr, "CLUSTER", "INFO")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:2")
+		})
+	}
+	return first, second
+}
+
+func openCluster(t testing.TB, addrs ...string) *redisstore.Store {
+	t.Helper()
+	s, err := tryOpenCluster(addrs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func tryOpenCluster(addrs ...string) (*redisstore.Store, error) {
+	return tryOpen("", func(o *redisstore.Options) {
+		o.EvictionChecked = ""
+		o.Universal = &redis.UniversalOptions{Addrs: addrs, IsClusterMode: true}
+	})
+}
+
+func TestContractOnACluster(t *testing.T) {
+	first, second := cluster(t)
+	f := declared()
+	f.New = func() (*storetest.Backend, error) {
+		var stores []*redisstore.Store
+		for _, addr := range []string{first, second} {
+			redistest.Flush(t, addr)
+		}
+		return &storetest.Backend{
+			Open: func() (idem.Store, error) {
+				s, err := tryOpenCluster(first)
+				if err == nil {
+					stores = append(stores, s)
+				}
+				return s, err
+			},
+			Close: func() {
+				for _, s := range stores {
+					_ = s.Close()
+				}
+			},
+		}, nil
+	}
+	storetest.Run(t, f)
+}
+
+// Records spread over the nodes, braces in a name or not, and are found again
+// when their slot has moved (MOVED) and while it moves (ASK).
+func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
+	first, second := cluster(t)
+	s := openCluster(t, first, second)
+	if r := s.Report(); r.Mode != "cluster" || len(r.Servers) != 2 {
+		t.Errorf("the report says %+v", r)
+	}
+	names := make([]string, 60)
+	for i := range names {
+		names[i] = fmt.Sprintf("idem:shop:order:create:%026d", i)
+		if r, err := s.Create(t.Context(), names[i], []byte("one"), time.Minute); err != nil || !r.Done {
+			t.Fatalf("Create: %+v, %v", r, err)
+		}
+	}
+	for _, addr := range []string{first, second} {
+		if got := redistest.Do(t, addr, "DBSIZE"); got == ":0" || got == ":60" {
+			t.Errorf("the records did not spread: %s has %s", addr, got)
+		}
+	}
+
+	moving, moved := onNode(t, first, names)[0], onNode(t, first, names)[1]
+	startMove(t, first, second, moving)
+	startMove(t, first, second, moved)
+	migrate(t, first, second, moving)
+	migrate(t, first, second, moved)
+	finishMove(t, first, second, moved)
+
+	for what, name := range map[string]string{"moving": moving, "moved": moved} {
+		found(t, what, "Load", "one")(s.Load(t.Context(), name))
+		found(t, what, "Create", "one")(s.Create(t.Context(), name, []byte("x"), time.Minute))
+		done(t, what, "Swap")(s.Swap(t.Context(), name, []byte("one"), []byte("two"), time.Minute))
+		found(t, what, "Load after it", "two")(s.Load(t.Context(), name))
+	}
+	fresh := sameSlot(moving)
+	done(t, "a new name of a moving slot", "Create")(s.Create(t.Context(), fresh, []byte("one"), time.Minute))
+	found(t, "a new name of a moving slot", "Load", "one")(s.Load(t.Context(), fresh))
+}
+
+func done(t *testing.T, what, call string) func(idem.Result, error) {
+	return func(r idem.Result, err error) {
+		t.Helper()
+		if err != nil || !r.Done {
+			t.Errorf("%s, %s: %+v, %v, want Done", what, call, r, err)
+		}
+	}
+}
+
+func found(t *testing.T, what, call, value string) func(idem.Result, error) {
+	return func(r idem.Result, err error) {
+		t.Helper()
+		if err != nil || string(r.Value) != value {
+			t.Errorf("%s, %s: %+v, %v, want to be told of %q", what, call, r, err, value)
+		}
+	}
+}
+
+// onNode returns the names whose record a node has.
+func onNode(t *testing.T, addr string, names []string) (there []string) {
+	t.Helper()
+	for _, name := range names {
+		if redistest.Do(t, addr, "EXISTS", name) == ":1" {
+			there = append(there, name)
+		}
+	}
+	if len(there) < 2 {
+		t.Fatalf("%s has %d of the records", addr, len(there))
+	}
+	return there
+}
+
+func slotOf(t *testing.T, addr, name string) string {
+	return strings.TrimPrefix(redistest.Do(t, addr, "CLUSTER", "KEYSLOT", name), ":")
+}
+
+func nodeID(t *testing.T, addr string) string {
+	_, id, _ := strings.Cut(redistest.Do(t, addr, "CLUSTER", "MYID"), "\r\n")
+	return id
+}
+
+func startMove(t *testing.T, from, to, name string) {
+	t.Helper()
+	slot := slotOf(t, from, name)
+	redistest.Do(t, to, "CLUSTER", "SETSLOT", slot, "IMPORTING", nodeID(t, from))
+	redistest.Do(t, from, "CLUSTER", "SETSLOT", slot, "MIGRATING", nodeID(t, to))
+}
+
+func migrate(t *testing.T, from, to, name string) {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(to)
+	if got := redistest.Do(t, from, "MIGRATE", host, port, name, "0", "5000"); got != "+OK" {
+		t.Fatalf("MIGRATE: %s", got)
+	}
+}
+
+func finishMove(t *testing.T, from, to, name string) {
+	t.Helper()
+	slot, id := slotOf(t, from, name), nodeID(t, to)
+	for _, addr := range []string{to, from} {
+		if got := redistest.Do(t, addr, "CLUSTER", "SETSLOT", slot, "NODE", id); got != "+OK" {
+			t.Fatalf("SETSLOT: %s", got)
+		}
+	}
+}
+
+// sameSlot is another name in the slot of a name.
+func sameSlot(name string) string { return "{" + name + "}:new" }

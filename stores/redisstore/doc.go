@@ -1,0 +1,43 @@
+// Package redisstore keeps records in Redis 6.2 or later, Valkey, or what speaks
+// their protocol: one server, a Sentinel group or a Cluster.
+//
+//	store, err := redisstore.Open(ctx, redisstore.Options{
+//		Universal: &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}},
+//	})
+//	if err != nil {
+//		return err // the configuration is wrong; a server that is down is no error here
+//	}
+//	defer store.Close()
+//	fmt.Print(store.Report())
+//	guard, err := idem.New(idem.Config{Store: store, …})
+//
+// # What goes over the wire
+//
+// One string per record, no second key and no hash tag, so that a Cluster spreads
+// the records and no call crosses slots. One round trip per call:
+//
+//	Create   SET name value NX GET PX ttl      nothing came back: it is ours
+//	Swap     EVALSHA of a compare-and-set      four lines of Lua, atomic
+//	Load     GET name, PTTL name in one write  the value first, its time second
+//	Now      TIME
+//
+// # What is yours and what is ours
+//
+// Addresses, TLS and credentials are yours, in Options.Universal, and so is the
+// size of the pool. How often, how long and where a call is tried is part of the
+// protocol, so it is ours and refused in Options.Universal: no retries by the
+// driver, because a repeated claim is told of itself as of somebody else; the
+// caller's deadline, to the end of the call; at most three redirects; nothing read
+// from a replica or a client-side cache. [Store.Report] prints what holds.
+//
+// # What goes wrong
+//
+// A claim lost by the server is an action run twice. Open therefore refuses a
+// server that may evict (maxmemory-policy other than noeviction); where the
+// policy cannot be read, say by whom it was looked at in Options.EvictionChecked.
+// Replication is asynchronous: a failover can lose the newest claims, and no
+// setting of this package changes that.
+//
+// A server that is down when the program starts does not keep it from starting:
+// calls fail until the server answers, and [Store.Ready] says why.
+package redisstore

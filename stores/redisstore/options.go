@@ -1,0 +1,163 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+const (
+	// DefaultCallTimeout is Options.CallTimeout where none is given.
+	DefaultCallTimeout = 250 * time.Millisecond
+
+	// MaxValue is the longest value a store takes, in bytes.
+	MaxValue = 8 << 20
+
+	// longestCall caps every wait for a reply, whatever deadline the caller has: a
+	// settle may take so long (PROTOCOL section 8, defaults).
+	longestCall = 2 * time.Second
+
+	// maxRedirects is how often a call follows a Cluster to another node.
+	maxRedirects = 3
+
+	// connsPerCPU sizes the pool where the user does not.
+	connsPerCPU = 10
+)
+
+// Options are the choices of a store.
+type Options struct {
+	// Universal says where Redis is and how to get in: Addrs, DB, TLSConfig,
+	// Username, Password (or a provider), Dialer, MasterName and the Sentinel
+	// credentials, IsClusterMode, and the pool's sizes. It is copied. Fields that
+	// decide how often, how long or from where a call is tried are refused.
+	Universal *redis.UniversalOptions
+
+	// CallTimeout is how long connecting may take, and how long a reply may take
+	// for a caller without a deadline. 0 means DefaultCallTimeout. It decides how
+	// short a lease can be: three times three tries of connecting and answering.
+	CallTimeout time.Duration
+
+	// EvictionChecked names who made sure that the server evicts no record, such
+	// as "ops, 2026-03: ElastiCache parameter group sessions-noevict". It is needed
+	// where the policy cannot be read, and accepts a policy that evicts.
+	EvictionChecked string
+}
+
+// FromURL returns the options for one server from a URL such as
+// redis://user:password@host:6379/2, or rediss:// for TLS. Query parameters are
+// refused: what they set is decided here. The error does not repeat the URL, which
+// may hold a password.
+func FromURL(raw string) (*redis.UniversalOptions, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the redis URL cannot be read", ErrOptions)
+	}
+	if u.RawQuery != "" {
+		return nil, fmt.Errorf("%w: the redis URL has query parameters: leave them out", ErrOptions)
+	}
+	o, err := redis.ParseURL(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the redis URL is not of the form redis://user:password@host:port/db", ErrOptions)
+	}
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
+	}, nil
+}
+
+// ErrOptions is matched by every error about Options themselves.
+var ErrOptions = errors.New("redisstore: options")
+
+// check returns everything that is wrong with the options.
+func (o Options) check() error {
+	if o.Universal == nil || len(o.Universal.Addrs) == 0 {
+		return fmt.Errorf("%w: Universal.Addrs is empty: say where Redis is", ErrOptions)
+	}
+	var errs []error
+	for _, addr := range o.Universal.Addrs {
+		if strings.ContainsAny(addr, "@?") || strings.Contains(addr, "://") {
+			// Not repeated here: a URL may hold a password.
+			errs = append(errs, fmt.Errorf("%w: Universal.Addrs holds a URL: it holds host:port; see FromURL", ErrOptions))
+		}
+	}
+	if o.CallTimeout < 0 {
+		errs = append(errs, fmt.Errorf("%w: a CallTimeout of %v: it is above zero", ErrOptions, o.CallTimeout))
+	}
+	for _, f := range refused(o.Universal) {
+		if f.set {
+			errs = append(errs, fmt.Errorf("%w: leave out Universal.%s: %s", ErrOptions, f.name, f.why))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type refusedField struct {
+	name string
+	set  bool
+	why  string
+}
+
+// refused lists the fields that would take a part of the protocol out of our hands.
+func refused(u *redis.UniversalOptions) []refusedField {
+	const (
+		replica = "a replica answers with what was true before"
+		cached  = "a record is read where it is written, never from a cache"
+		once    = "a call is made once; who repeats it has to know it for a repeat"
+		patient = "the caller's deadline and Options.CallTimeout say how long a call takes"
+		decided = "it is decided here (see Report)"
+	)
+	return []refusedField{
+		{"ReadOnly", u.ReadOnly, replica},
+		{"RouteByLatency", u.RouteByLatency, replica},
+		{"RouteRandomly", u.RouteRandomly, replica},
+		{"ClientSideCacheConfig", u.ClientSideCacheConfig != nil, cached},
+		{"ClientSideCache", u.ClientSideCache != nil, cached},
+		{"MaxRetries", u.MaxRetries != 0 && u.MaxRetries != -1, once},
+		{"DialerRetries", u.DialerRetries != 0, once},
+		{"DialTimeout", u.DialTimeout != 0, patient},
+		{"ReadTimeout", u.ReadTimeout != 0, patient},
+		{"WriteTimeout", u.WriteTimeout != 0, patient},
+		{"PoolTimeout", u.PoolTimeout != 0, patient},
+		{"MaxRedirects", u.MaxRedirects != 0, decided},
+		{"PipelinePoolSize", u.PipelinePoolSize != 0, decided},
+		{"Protocol", u.Protocol != 0 && u.Protocol != 2, "replies are read as RESP2"},
+		{"MaintNotificationsConfig", u.MaintNotificationsConfig != nil, "it needs RESP3"},
+		{"MasterName", u.MasterName != "" && u.IsClusterMode, "with IsClusterMode it means reads from replicas; choose one"},
+	}
+}
+
+// withDefaults returns checked options with every choice made.
+func (o Options) withDefaults() Options {
+	if o.CallTimeout == 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	u := *o.Universal
+	u.MaxRetries = -1
+	if broken.Is(broken.S9DriverRetries) {
+		u.MaxRetries = 3
+	}
+	u.MaxRedirects = maxRedirects
+	u.DialerRetries = 1
+	u.DialTimeout = o.CallTimeout
+	u.ReadTimeout = max(longestCall, o.worstCall())
+	u.WriteTimeout = u.ReadTimeout
+	u.PoolTimeout = u.ReadTimeout
+	u.ContextTimeoutEnabled = true
+	u.DisableIdentity = true
+	u.Protocol = 2
+	u.PipelinePoolSize = -1
+	if u.PoolSize == 0 {
+		u.PoolSize = connsPerCPU * runtime.GOMAXPROCS(0)
+	}
+	o.Universal = &u
+	return o
+}
+
+// worstCall is how long one call may take: to connect, and to be answered.
+func (o Options) worstCall() time.Duration { return 2 * o.CallTimeout }

@@ -1,0 +1,102 @@
+package redisstore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Report is what holds for a store: what a start-up log prints so that nobody has
+// to know a driver's defaults.
+type Report struct {
+	// Mode is single, sentinel or cluster.
+	Mode string
+	// Addrs are the addresses it was opened with.
+	Addrs []string
+	// Servers are what was found there, one line each: address, version, policy.
+	Servers []string
+	// NotReady is why calls fail at the moment; nil if they do not.
+	NotReady error
+	// ClaimBy is the command of a claim: "SET NX GET", or "script" before Redis 7.
+	ClaimBy string
+	// EvictionCheckedBy repeats Options.EvictionChecked.
+	EvictionCheckedBy string
+
+	// Retries is how often the driver makes a call again: never.
+	Retries int
+	// Redirects is how often a call follows a Cluster to another node.
+	Redirects int
+	// DialTimeout bounds connecting, CallTimeout a reply for callers without a
+	// deadline, LongestCall one for any caller. WorstCall is what a guard measures
+	// its leases by.
+	DialTimeout, CallTimeout, LongestCall, WorstCall time.Duration
+
+	// PoolSize is how many connections a node gets at most; Conns, Idle and
+	// PoolTimeouts (callers that got none in time) are as of now.
+	PoolSize, Conns, Idle, PoolTimeouts int
+}
+
+// Report returns what holds for the store now. It makes no call.
+func (s *Store) Report() Report {
+	u, seen, pool := s.options.Universal, s.seen.Load(), s.client.PoolStats()
+	r := Report{
+		Mode: "single", Addrs: u.Addrs, NotReady: seen.err,
+		ClaimBy: "SET NX GET", EvictionCheckedBy: s.options.EvictionChecked,
+		Retries: max(u.MaxRetries, 0), Redirects: u.MaxRedirects,
+		DialTimeout: u.DialTimeout, CallTimeout: s.options.CallTimeout,
+		LongestCall: u.ReadTimeout, WorstCall: s.options.worstCall(),
+		PoolSize: u.PoolSize,
+	}
+	switch {
+	case s.cluster != nil:
+		r.Mode = "cluster"
+	case u.MasterName != "":
+		r.Mode = "sentinel"
+	}
+	if seen.byScript {
+		r.ClaimBy = "script"
+	}
+	for _, f := range seen.servers {
+		r.Servers = append(r.Servers, f.String())
+	}
+	r.addPool(pool)
+	return r
+}
+
+func (r *Report) addPool(p *redis.PoolStats) {
+	r.Conns, r.Idle, r.PoolTimeouts = int(p.TotalConns), int(p.IdleConns), int(p.Timeouts)
+}
+
+func (f findings) String() string {
+	say := func(what, value string) string {
+		if value == "" {
+			return what + " not told"
+		}
+		return what + " " + value
+	}
+	return fmt.Sprintf("%s: %s, %s", f.addr, say("version", f.version), say("maxmemory-policy", f.policy))
+}
+
+// String returns the report as a few lines for a log.
+func (r Report) String() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("redis (%s) at %s", r.Mode, strings.Join(r.Addrs, ", "))
+	for _, s := range r.Servers {
+		line("  %s", s)
+	}
+	if r.NotReady != nil {
+		line("  NOT READY: %v", r.NotReady)
+	}
+	if r.EvictionCheckedBy != "" {
+		line("  eviction checked by %s", r.EvictionCheckedBy)
+	}
+	line("  claim by %s; retries by the driver: %d; redirects: %d; reads from replicas: none", r.ClaimBy, r.Retries, r.Redirects)
+	line("  connect %v, reply %v (with a deadline of the caller's: up to %v), worst call %v",
+		r.DialTimeout, r.CallTimeout, r.LongestCall, r.WorstCall)
+	line("  connections per node at most %d; now %d, %d of them idle; waited in vain: %d",
+		r.PoolSize, r.Conns, r.Idle, r.PoolTimeouts)
+	return b.String()
+}

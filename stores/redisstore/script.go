@@ -1,0 +1,73 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+
+	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// script is a piece of Lua and the name by which a server that has seen it knows
+// it. SHA-1 is that name by the protocol of EVALSHA; nothing is secured by it.
+type script struct{ text, sha string }
+
+func newScript(text string) script {
+	sum := sha1.Sum([]byte(text))
+	return script{text, hex.EncodeToString(sum[:])}
+}
+
+// The replies of both scripts: 1 done, 0 nothing is there, or what is there and
+// its PTTL.
+var (
+	// swapScript stores ARGV[2] where exactly ARGV[1] is. Lua strings are bytes, and
+	// the nothing of GET is the boolean false, which equals no string: an empty
+	// value and none are two things here too.
+	swapScript = newScript(`local there = redis.call('GET', KEYS[1])
+if there == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1 end
+if there == ARGV[2] then return 1 end
+if there then return {there, redis.call('PTTL', KEYS[1])} end
+return 0`)
+
+	// createScript is Create for servers whose SET does not take NX and GET
+	// together (before Redis 7).
+	createScript = newScript(`local there = redis.call('GET', KEYS[1])
+if there then return {there, redis.call('PTTL', KEYS[1])} end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`)
+
+	// renewingSwap is swapScript as it must not be: its own value gets new life.
+	renewingSwap = newScript(`local there = redis.call('GET', KEYS[1])
+if there == ARGV[1] or there == ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1 end
+if there then return {there, redis.call('PTTL', KEYS[1])} end
+return 0`)
+)
+
+// eval runs a script on one name. A server that does not know the script has
+// refused the call, not made it, so it is sent again with its text.
+func (s *Store) eval(ctx context.Context, sc script, name string, argv ...any) (idem.Result, error) {
+	if broken.Is(broken.S9OwnValueRenews) && sc == swapScript {
+		sc = renewingSwap
+	}
+	args := append([]any{"EVALSHA", sc.sha, 1, name}, argv...)
+	r, err := s.call(ctx, name, args)
+	if err != nil {
+		return idem.Result{}, err
+	}
+	if r.kind == failure && code(r.text) == "NOSCRIPT" {
+		args[0], args[1] = "EVAL", sc.text
+		if r, err = s.call(ctx, name, args); err != nil {
+			return idem.Result{}, err
+		}
+	}
+	switch {
+	case r.kind == integer && r.n == 1:
+		return idem.Result{Done: true}, nil
+	case r.kind == integer && r.n == 0:
+		return idem.Result{}, nil
+	case r.kind == array && len(r.items) == 2 && r.items[0].kind == bulk && r.items[1].kind == integer:
+		return idem.Result{Value: r.items[0].text, Left: timeLeft(r.items[1].n)}, nil
+	}
+	return idem.Result{}, r.unexpected("a script")
+}
