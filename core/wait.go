@@ -2,7 +2,6 @@ package idem
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -131,7 +130,7 @@ func (c *Claim) view() (found, bool) {
 	switch {
 	case c.outcome.value != nil:
 		return c.outcome, true
-	case c.ended || c.lost != nil || passed(c.deadline, c.g.clock.now()):
+	case c.verdict != 0 || c.lost != nil || passed(c.deadline, c.g.clock.now()):
 		return found{}, false
 	}
 	return found{value: c.known, left: c.rec.retention(), rec: c.rec}, true
@@ -148,19 +147,36 @@ const (
 	mostLeaseRestTold = 120 * time.Second
 )
 
-// join counts a waiter in and returns the channel that is closed when the
-// claim ends; ok is false where it has ended already or too many wait.
-func (c *Claim) join() (wake <-chan struct{}, ok bool) {
+// joined is what came of joining those who wait for a claim.
+type joined uint8
+
+const (
+	joinedWaiting joined = iota // the channel is closed when the claim ends
+	joinedEnded                 // it has ended: look at once
+	joinedCrowded               // too many wait already
+)
+
+// join counts a waiter in; part counts it out again.
+func (c *Claim) join() (wake <-chan struct{}, how joined) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.outcome.value != nil || c.verdict != 0 || c.waiting >= maxRecordWaiters {
-		return nil, false
+	switch {
+	case c.outcome.value != nil || c.verdict != 0:
+		return nil, joinedEnded
+	case c.waiting >= maxRecordWaiters:
+		return nil, joinedCrowded
 	}
 	if c.wake == nil {
 		c.wake = make(chan struct{})
 	}
 	c.waiting++
-	return c.wake, true
+	return c.wake, joinedWaiting
+}
+
+func (c *Claim) part() {
+	c.mu.Lock()
+	c.waiting--
+	c.mu.Unlock()
 }
 
 // await waits for another owner, where the policy says so, until there is
@@ -177,63 +193,63 @@ func (g *Guard) await(ctx context.Context, c *Claim) error {
 	}
 	until := time.NewTimer(p.Wait)
 	defer until.Stop()
+	var local, used *Claim
 	for {
-		over, err := g.look(ctx, c, until.C)
+		// Who was waited for may have ended just now: what it left is looked at
+		// once, and after that the store has to say.
+		if next := g.running.at(c.id.name); next != nil {
+			local = next
+		}
+		if local == used {
+			local = nil
+		}
+		over, ended, err := g.look(ctx, c, local, until.C)
 		if over || err != nil {
 			return err
+		}
+		if ended {
+			used = local
 		}
 	}
 }
 
 // look waits for a wake-up or the slow poll, looks, and claims where that is
-// possible now. It says true when the claim has its verdict.
-func (g *Guard) look(ctx context.Context, c *Claim, until <-chan time.Time) (bool, error) {
-	poll := time.NewTimer(slowPoll)
-	defer poll.Stop()
-	local := g.running.at(c.id.name)
+// possible now. over says that the claim has its verdict, ended that local has
+// ended and what it left did not decide.
+func (g *Guard) look(ctx context.Context, c *Claim, local *Claim, until <-chan time.Time) (over, ended bool, err error) {
 	var wake <-chan struct{}
+	how := joinedEnded
 	if local != nil {
-		var joined bool
-		if wake, joined = local.join(); joined {
+		switch wake, how = local.join(); how {
+		case joinedCrowded:
+			return true, false, nil
+		case joinedWaiting:
 			defer local.part()
-		} else if local.crowded() {
-			return true, nil
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return true, nil // the client left; there is nobody to wait for
-	case <-g.closed:
-		return true, nil
-	case <-until:
-		c.retry = c.retryAfter()
-		return true, nil
-	case <-wake:
-	case <-poll.C:
+	if local == nil || how == joinedWaiting {
+		poll := time.NewTimer(slowPoll)
+		defer poll.Stop()
+		select {
+		case <-ctx.Done():
+			return true, false, nil // the client left; there is nobody to wait for
+		case <-g.closed:
+			return true, false, nil
+		case <-until:
+			c.retry = c.retryAfter()
+			return true, false, nil
+		case <-wake:
+			how = joinedEnded
+		case <-poll.C:
+		}
 	}
 	view, have := local.view()
-	verdict := c.verdict
 	waiting, err := c.decide(ctx, view, have, true)
 	if waiting {
-		c.verdict = verdict
-		return false, nil
+		c.verdict = InFlight
+		return false, local != nil && how == joinedEnded, nil
 	}
-	if err != nil && errors.Is(err, ErrUnavailable) && ctx.Err() == nil && c.verdict == Unavailable {
-		return true, err
-	}
-	return true, err
-}
-
-func (c *Claim) part() {
-	c.mu.Lock()
-	c.waiting--
-	c.mu.Unlock()
-}
-
-func (c *Claim) crowded() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.waiting >= maxRecordWaiters
+	return true, false, err
 }
 
 // retryAfter says when a refused duplicate had best come again: after the

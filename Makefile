@@ -1,0 +1,61 @@
+# Everything a contributor runs. `make` alone prints this list.
+#
+# Nothing but Go is asked for: `make test` sees to the rest, or says in one line
+# what to install and skips by name.
+
+SHELL := /bin/sh
+GO ?= go
+
+# Folders with a go.mod: all of them, and those of go.work.
+every = $(shell find . -name node_modules -prune -o -name testdata -prune -o -name go.mod -print | sed 's|/go.mod$$||' | sort)
+worked = $(shell $(GO) list -m -f '{{.Dir}}' | sed 's|^$(CURDIR)$$|.|; s|^$(CURDIR)/||')
+sources = find . -name node_modules -prune -o -name .git -prune -o -name '*.go' -print
+
+.PHONY: help test race lint fmt bench drill broken examples tidy
+.DEFAULT_GOAL := help
+
+help: ## print this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)$$/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
+
+test: ## run every test of every module and of idem.js, and say what ran and what was skipped
+	@$(GO) run ./internal/summary
+
+race: ## run Go tests only, with the race detector: make race PKG=./core/... RUN=TestP3
+	@$(GO) run ./internal/summary -only go $(if $(RUN),-run '$(RUN)') $(PKG)
+
+drill: ## run the long drills at full length (hours on a small machine): make drill RUN=TestStorm
+	@$(GO) run ./internal/summary -drill $(if $(RUN),-run '$(RUN)') $(PKG)
+
+broken: ## break each rule of the protocol in turn and see its test fail: make broken RULE=name
+	@$(GO) run ./internal/broken/run $(if $(RULE),-rule '$(RULE)')
+
+lint: bin/staticcheck ## check format, vet and staticcheck, and that each module builds alone and is tidy
+	@set -e; bad=$$($(sources) | xargs gofmt -l); \
+	if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
+	@set -e; for m in $(worked); do echo "vet, staticcheck: $$m"; \
+	(cd "$$m" && [ -n "$$(find . -name '*.go' -print | head -n 1)" ] || exit 0; $(GO) vet ./... && $(CURDIR)/bin/staticcheck ./...); done
+	@set -e; for m in $(every); do echo "alone, tidy: $$m"; \
+	(cd "$$m" && GOWORK=off $(GO) build -o /dev/null ./... && GOWORK=off $(GO) mod tidy -diff); done
+
+# The version is pinned in tools/go.mod.
+bin/staticcheck: tools/go.mod tools/go.sum
+	@echo "building staticcheck"
+	@cd tools && GOWORK=off $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+
+fmt: ## format every Go file
+	@$(sources) | xargs gofmt -w
+
+bench: ## run the benchmarks, and the side-by-side comparison of bench/ where it is built
+	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./stores/... ./adapters/...
+	@if [ -f bench/main.go ]; then $(GO) run ./bench; fi
+
+examples: ## build every example and have the shop check itself on each store and adapter
+	$(GO) build -o bin/ ./examples/...
+	@set -e; for adapter in stdhttp echo fiber; do for store in memory miniredis; do \
+	echo; echo "shop: $$adapter on $$store"; ./bin/shop -adapter $$adapter -store $$store -selfcheck; done; done
+	@echo; echo "shop without the guard: every row must be red"; \
+	if ./bin/shop -selfcheck -without=guard; then echo "the self-check is green without the guard: it checks nothing"; exit 1; fi
+
+tidy: ## bring every go.mod and go.sum up to date
+	@set -e; for m in $(every); do echo "tidy: $$m"; (cd "$$m" && GOWORK=off $(GO) mod tidy); done
+	@$(GO) mod verify
