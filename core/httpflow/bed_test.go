@@ -1,15 +1,19 @@
 package httpflow_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +42,7 @@ type bed struct {
 	server *httptest.Server
 	runs   atomic.Int64
 	seen   *verdicts
+	ahead  atomic.Int64 // of the guard's clock
 }
 
 // setting is what a test changes about the bed.
@@ -68,10 +73,15 @@ func newBed(t testing.TB, h http.HandlerFunc, changes ...func(*setting)) *bed {
 		change(&s)
 	}
 	s.guard.Policies = []idem.Policy{s.policy}
+	if s.guard.Clock == nil {
+		s.guard.Clock = func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
+	}
 	var err error
 	if b.guard, err = idem.New(s.guard); err != nil {
 		t.Fatal(err)
 	}
+	// What was issued in the guard's first second is older than what it remembers.
+	b.ahead.Store(int64(2 * time.Second))
 	s.flow.Guard = b.guard
 	if b.flow, err = httpflow.New(s.flow); err != nil {
 		t.Fatal(err)
@@ -90,7 +100,7 @@ func newBed(t testing.TB, h http.HandlerFunc, changes ...func(*setting)) *bed {
 	b.server = httptest.NewServer(served)
 	t.Cleanup(func() {
 		b.server.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		if err := b.guard.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
@@ -180,6 +190,27 @@ func (b *bed) want(a answer, status int, verdict string, runs int64) {
 	}
 }
 
+// settled repeats the request of key a until its run is over.
+func (b *bed) settled(changes ...string) answer {
+	b.t.Helper()
+	var a answer
+	b.until(func() bool {
+		a = b.send("{}", append(changes, "Idempotency-Key: a")...)
+		return a.verdict() != "in-flight"
+	})
+	return a
+}
+
+// until polls for something to come true, for ten seconds at most.
+func (b *bed) until(come func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !come(); <-time.After(time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatal("waited ten seconds in vain")
+		}
+	}
+}
+
 // token issues a token for alice.
 func (b *bed) token(context string) string {
 	b.t.Helper()
@@ -224,4 +255,32 @@ func (v *verdicts) Start(ctx context.Context, s idem.Step) (context.Context, fun
 	}
 	v.begun.Add(1)
 	return ctx, func(r idem.StepResult) { v.ended[r.Verdict].Add(1) }
+}
+
+type ctx = context.Context
+
+func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
+
+func exit() { runtime.Goexit() }
+
+// lines keeps what is logged.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *lines) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -30,63 +30,54 @@ type Body struct {
 	lent bool // the framework holds it in memory itself: nothing to give back
 }
 
-// readBody reads the whole body, at most limit bytes. A body that says at once
-// that it is longer is not read at all.
-func readBody(r Request, limit int64) (*Body, error) {
+// read reads the whole body, at most limit bytes. A body that says at once that
+// it is longer is not read at all.
+func (b *Body) read(r Request, limit int64) error {
 	src, size := r.Body()
 	switch {
 	case size > limit:
-		return nil, errTooLarge
+		return errTooLarge
 	case src == nil || size == 0:
-		return &Body{lent: true}, nil
+		b.lent = true
+		return nil
 	}
 	if held, ok := src.(interface{ Bytes() []byte }); ok {
-		mem := held.Bytes()
-		if int64(len(mem)) > limit {
-			return nil, errTooLarge
+		b.mem, b.lent = held.Bytes(), true
+		if b.size = int64(len(b.mem)); b.size > limit {
+			return errTooLarge
 		}
-		return &Body{mem: mem, size: int64(len(mem)), lent: true}, nil
+		return nil
 	}
 	if size > 0 && size <= memoryLimit {
-		return readSized(src, size)
+		b.mem, b.size = make([]byte, size), size
+		if _, err := io.ReadFull(src, b.mem); err != nil {
+			return unread(err)
+		}
+		return nil
 	}
-	return readUnsized(src, limit)
+	return b.readUnsized(src, limit)
 }
 
-// readSized reads a short body whose length was announced; the server sees to
-// it that there is no more.
-func readSized(src io.Reader, size int64) (*Body, error) {
-	mem := make([]byte, size)
-	if _, err := io.ReadFull(src, mem); err != nil {
-		return nil, unread(err)
-	}
-	return &Body{mem: mem, size: size}, nil
-}
-
-func readUnsized(src io.Reader, limit int64) (*Body, error) {
+func (b *Body) readUnsized(src io.Reader, limit int64) error {
 	var buf bytes.Buffer
 	n, err := io.Copy(&buf, io.LimitReader(src, min(limit, memoryLimit)+1))
 	switch {
 	case err != nil:
-		return nil, unread(err)
+		return unread(err)
 	case n > limit:
-		return nil, errTooLarge
+		return errTooLarge
 	case n <= memoryLimit:
-		return &Body{mem: buf.Bytes(), size: n}, nil
+		b.mem, b.size = buf.Bytes(), n
+		return nil
 	}
-	b, err := spool()
-	if err != nil {
-		return nil, err
+	if err := b.spool(); err != nil {
+		return err
 	}
 	rest := io.LimitReader(src, limit+1-n)
 	if b.size, err = copyTo(b.file, io.MultiReader(&buf, rest)); err == nil && b.size > limit {
 		err = errTooLarge
 	}
-	if err != nil {
-		b.Close()
-		return nil, err
-	}
-	return b, nil
+	return err
 }
 
 // copyTo copies a body and tells a client that broke off from a disk that is
@@ -110,16 +101,14 @@ func copyTo(file *os.File, src io.Reader) (size int64, err error) {
 
 // spool opens a temporary file and takes its name away at once, so that it is
 // gone with the process, however that ends.
-func spool() (*Body, error) {
-	file, err := os.CreateTemp("", "idem-body-*")
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoRoom, err)
+func (b *Body) spool() (err error) {
+	if b.file, err = os.CreateTemp("", "idem-body-*"); err != nil {
+		return fmt.Errorf("%w: %w", errNoRoom, err)
 	}
-	b := &Body{file: file}
-	if err := os.Remove(file.Name()); err != nil {
-		b.name = file.Name() // some systems keep the name as long as the file is open
+	if err := os.Remove(b.file.Name()); err != nil {
+		b.name = b.file.Name() // some systems keep the name as long as the file is open
 	}
-	return b, nil
+	return nil
 }
 
 // unread tells a body over a limit that stands outside from one that broke off.
@@ -141,8 +130,15 @@ func (b *Body) Reader() io.ReadCloser {
 	if b.file != nil {
 		return io.NopCloser(io.NewSectionReader(b.file, 0, b.size))
 	}
-	return io.NopCloser(bytes.NewReader(b.mem))
+	r := new(memReader)
+	r.Reset(b.mem)
+	return r
 }
+
+// memReader is a bytes.Reader with a Close, in one piece of memory.
+type memReader struct{ bytes.Reader }
+
+func (*memReader) Close() error { return nil }
 
 // Bytes returns the whole body; it is not to be changed. A long one is read
 // into memory for the caller and let go of with him.
@@ -157,9 +153,9 @@ func (b *Body) Bytes() ([]byte, error) {
 	return whole, nil
 }
 
-// Close lets go of the temporary file, if there is one. A nil Body may be closed.
-func (b *Body) Close() {
-	if b == nil || b.file == nil {
+// close lets go of the temporary file, if there is one.
+func (b *Body) close() {
+	if b.file == nil {
 		return
 	}
 	_ = b.file.Close()

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	idem "github.com/go-idem/idem/core"
@@ -31,10 +29,17 @@ type capture struct {
 	state    captureState
 	verdict  idem.Verdict // told in the head
 	status   int
-	head     http.Header // the header when the head was written
-	declared int64       // its Content-Length, -1 if there is none
+	head     []headLine // the header when the head was written
+	declared int64      // its Content-Length, -1 if there is none
 	body     *[]byte
 	written  int64
+	answer   Reply
+	space    [6]headLine // for the heads of most answers
+}
+
+type headLine struct {
+	name   string
+	values []string
 }
 
 type captureState uint8
@@ -82,7 +87,7 @@ func (c *capture) WriteHeader(status int) {
 		panic(fmt.Sprintf("httpflow: status %d is none", status)) // as the server does, but before anything is settled
 	}
 	switch {
-	case c.state == over: // nobody is there to be told
+	case c.state == over: // the answer has left
 	case c.state != holding:
 		c.under.WriteHeader(status) // and the server says what it thinks of that
 	case status < 200 && status != http.StatusSwitchingProtocols:
@@ -94,45 +99,75 @@ func (c *capture) WriteHeader(status int) {
 
 // take fixes status and header as they are now.
 func (c *capture) take(status int) {
-	c.status, c.head = status, maps.Clone(c.header)
-	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-		c.declared = n
+	c.status, c.head = status, c.space[:0]
+	for name, values := range c.header {
+		c.head = append(c.head, headLine{name, values})
+	}
+	if length := c.header["Content-Length"]; len(length) > 0 {
+		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil && n >= 0 {
+			c.declared = n
+		}
 	}
 	if c.declared > c.limit || len(c.header["Trailer"]) > 0 || status == http.StatusSwitchingProtocols {
 		c.release()
 	}
 }
 
+// taken returns a field as it was when the head was written.
+func (c *capture) taken(name string) (values []string, ok bool) {
+	for _, line := range c.head {
+		if line.name == name {
+			return line.values, true
+		}
+	}
+	return nil, false
+}
+
 // Write holds p back, or lets everything go where it gets too much.
 func (c *capture) Write(p []byte) (int, error) {
-	if c.state == holding && c.status == 0 {
-		c.take(http.StatusOK)
-	}
-	switch {
-	case c.state == over:
-		return 0, errReturned
-	case c.state != holding:
-		return c.under.Write(p)
-	case !bodyAllowed(c.status):
-		return 0, http.ErrBodyNotAllowed
-	case c.declared >= 0 && c.written+int64(len(p)) > c.declared:
-		return 0, http.ErrContentLength
-	case c.written+int64(len(p)) > c.limit:
-		c.release()
+	if through, err := c.admit(len(p)); err != nil {
+		return 0, err
+	} else if through {
 		return c.under.Write(p)
 	}
-	b := c.buffer()
-	*b = append(*b, p...)
-	c.written += int64(len(p))
+	*c.body = append(*c.body, p...)
 	return len(p), nil
 }
 
 // WriteString is Write without a copy.
 func (c *capture) WriteString(s string) (int, error) {
-	if c.state == letGo {
+	if through, err := c.admit(len(s)); err != nil {
+		return 0, err
+	} else if through {
 		return io.WriteString(c.under, s)
 	}
-	return c.Write([]byte(s))
+	*c.body = append(*c.body, s...)
+	return len(s), nil
+}
+
+// admit says whether n more bytes go straight through, or are held back, or are
+// no part of this answer: those are refused as the server would refuse them.
+func (c *capture) admit(n int) (through bool, err error) {
+	if c.state == holding && c.status == 0 {
+		c.take(http.StatusOK)
+	}
+	after := c.written + int64(n)
+	switch {
+	case c.state == over:
+		return false, errReturned
+	case c.state != holding:
+		return true, nil
+	case !bodyAllowed(c.status):
+		return false, http.ErrBodyNotAllowed
+	case c.declared >= 0 && after > c.declared:
+		return false, http.ErrContentLength
+	case after > c.limit:
+		c.release()
+		return true, nil
+	}
+	c.written = after
+	c.buffer()
+	return false, nil
 }
 
 // ReadFrom holds src back as far as the limit goes; what follows goes the
@@ -203,101 +238,3 @@ func (c *capture) hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap leads a ResponseController on to the server's writer, past hijacking.
 func (c *capture) Unwrap() http.ResponseWriter { return controlled{c} }
-
-// release lets the head and what is held back leave.
-func (c *capture) release() {
-	if c.state != holding {
-		return
-	}
-	c.state = letGo
-	c.restore()
-	c.header[StatusHeader] = verdictLine[c.verdict]
-	c.under.WriteHeader(c.status)
-	if c.body != nil {
-		if len(*c.body) > 0 {
-			_, _ = c.under.Write(*c.body) // to a client that may have gone
-		}
-		c.letBufferGo()
-	}
-}
-
-func (c *capture) letBufferGo() {
-	if cap(*c.body) <= biggestKept {
-		*c.body = (*c.body)[:0]
-		buffers.Put(c.body)
-	}
-	c.body = nil
-}
-
-// restore undoes what the handler did to the header after it had written the
-// head, except for trailers, which come then.
-func (c *capture) restore() {
-	for name, values := range c.header {
-		if _, ok := c.head[name]; !ok && !strings.HasPrefix(name, http.TrailerPrefix) {
-			delete(c.header, name)
-		} else if ok && !same(values, c.head[name]) {
-			c.header[name] = c.head[name]
-		}
-	}
-	if len(c.header) < len(c.head) {
-		for name, values := range c.head {
-			c.header[name] = values
-		}
-	}
-}
-
-// same says that two values are one slice, as two looks at an untouched header.
-func same(a, b []string) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// reply is the answer once the handler has returned. Its body points into what
-// is held back.
-func (c *capture) reply() *Reply {
-	if c.state == hijacked {
-		return &Reply{Status: http.StatusSwitchingProtocols, Partial: true}
-	}
-	if c.state == holding && c.status == 0 {
-		c.take(http.StatusOK)
-	}
-	r := &Reply{Status: c.status, Partial: c.state != holding}
-	if c.body != nil {
-		r.Body = *c.body
-	}
-	return r
-}
-
-// fields tells the header that the answer has, with the content type that the
-// server will guess where the handler named none: another server, which sends
-// the answer again, may guess otherwise.
-func (c *capture) fields(yield func(name, value string)) {
-	for name, values := range c.head {
-		for _, value := range values {
-			yield(name, value)
-		}
-	}
-	for name := range c.header {
-		if strings.HasPrefix(name, http.TrailerPrefix) { // set without being declared
-			yield(name, "")
-		}
-	}
-	if _, ok := c.head["Content-Type"]; !ok && c.body != nil && len(*c.body) > 0 && len(c.head["Content-Encoding"]) == 0 {
-		yield("Content-Type", http.DetectContentType(*c.body))
-	}
-}
-
-// finish lets an answer go that was held back to the end.
-func (c *capture) finish() {
-	c.release()
-	c.state = over
-}
-
-// drop drops what is held back.
-func (c *capture) drop() {
-	if c.body != nil {
-		c.letBufferGo()
-	}
-	if c.state == holding {
-		c.state = over
-	}
-}

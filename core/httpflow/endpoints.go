@@ -91,11 +91,11 @@ func (f *Flow) wantedBy(r Request) (want wanted, refusal *Reply) {
 		}
 		return wanted{Operation: query.Get("operation"), Context: query.Get("context")}, nil
 	}
-	body, err := readBody(r, endpointBody)
-	if err != nil {
+	var body Body
+	defer body.close()
+	if err := body.read(r, endpointBody); err != nil {
 		return want, f.badRequest(fmt.Sprintf("The body cannot be read, or is longer than %d bytes.", endpointBody))
 	}
-	defer body.Close()
 	text, err := body.Bytes()
 	if err == nil {
 		err = json.Unmarshal(text, &want)

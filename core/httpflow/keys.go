@@ -76,7 +76,7 @@ func (p *plan) keyFromHead(r Request) (n named) {
 		case n.sent && n.key != key:
 			return malformed("header", "the headers %s and %s hold different keys; send one", first, header)
 		}
-		n, first = named{sent: true, key: strings.Clone(key), from: "header"}, header
+		n, first = named{sent: true, key: key, from: "header"}, header
 	}
 	return n
 }

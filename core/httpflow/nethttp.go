@@ -144,24 +144,24 @@ func (x *NetExchange) Run(ctx context.Context, keep int64) (*Reply, error) {
 }
 
 // Fields implements [Exchange].
-func (x *NetExchange) Fields(yield func(name, value string)) {
+func (x *NetExchange) Fields(to FieldReader) {
 	if x.held != nil {
-		x.held.fields(yield)
+		x.held.fields(to)
 		return
 	}
 	for name, values := range x.Writer.Header() {
 		for _, value := range values {
-			yield(name, value)
+			to.Field(name, value)
 		}
 	}
 }
 
 // Mark implements [Exchange].
 func (x *NetExchange) Mark(v idem.Verdict) {
-	if x.held != nil {
+	switch {
+	case x.held != nil && x.held.state == holding:
 		x.held.verdict = v
-	}
-	if !x.Gone() {
+	case !x.Gone():
 		x.Writer.Header()[StatusHeader] = verdictLine[v]
 	}
 }

@@ -25,28 +25,11 @@ type Reply struct {
 	Fields []Field
 	Body   []byte
 	// Partial says that the answer itself cannot be kept: it was streamed,
-	// hijacked or too large. Of its fields only Location is kept then.
+	// hijacked or too large.
 	Partial bool
 	// Read says of an answer to be sent that the request's body was read to its
 	// end. Where it was not, a server that cannot skip a body has to close.
 	Read bool
-}
-
-// isKept is the deny-list: hop-by-hop fields, what the server computes anew,
-// and what was meant for one client or one moment.
-func isKept(name string) bool {
-	switch name = canonical(name); name {
-	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-		"Content-Length", "Date", "Age", "Set-Cookie", "Www-Authenticate", "Server-Timing",
-		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader:
-		return false
-	}
-	for _, prefix := range [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix} {
-		if strings.HasPrefix(name, prefix) {
-			return false
-		}
-	}
-	return true
 }
 
 // field returns the first value of a field.
@@ -76,39 +59,6 @@ func (r *Reply) Each(set, add func(name, value string)) {
 	}
 }
 
-// keep gathers what is kept of the answer's header (design: HTTP section 3).
-// before are the fields that stood there before the handler was entered: where
-// they still do, whoever set them outside sets them for a repeat again, with
-// that request's values. The content type stays, as it says what the body is.
-func (r *Reply) keep(x Exchange, before []Field, limit int64) {
-	var named []string // by Connection: hop-by-hop (RFC 9110 section 7.6.1)
-	x.Fields(func(name, value string) {
-		f := Field{name, value}
-		switch {
-		case isKept(name):
-			if name == "Content-Type" || !slices.Contains(before, f) {
-				r.Fields = append(r.Fields, f)
-			}
-		case strings.EqualFold(name, "Connection"):
-			for option := range strings.SplitSeq(value, ",") {
-				named = append(named, strings.Trim(option, " \t"))
-			}
-		case strings.EqualFold(name, "Trailer"), strings.HasPrefix(name, http.TrailerPrefix):
-			r.Partial = true // what comes after the body cannot be sent again
-		}
-	})
-	r.Partial = r.Partial || int64(len(r.Body)) > limit
-	if r.Partial {
-		r.Body = nil
-	}
-	if r.Partial || len(named) > 0 {
-		r.Fields = slices.DeleteFunc(r.Fields, func(f Field) bool {
-			hop := slices.ContainsFunc(named, func(n string) bool { return strings.EqualFold(n, f.Name) })
-			return hop || r.Partial && !strings.EqualFold(f.Name, "Location")
-		})
-	}
-}
-
 // replayed is the kept reply as it is sent again.
 func (r *Reply) replayed() *Reply {
 	r.Fields = append(r.Fields, Field{StatusHeader, idem.Replayed.String()}, Field{ReplayedHeader, "true"})
@@ -135,7 +85,7 @@ func (r *Reply) acceptedBy(request Request) bool {
 	}
 	accept := strings.Join(lines, ",")
 	for one := range strings.SplitSeq(coding, ",") {
-		if quality(accept, strings.Trim(one, " \t"), "*") == 0 {
+		if quality(accept, strings.Trim(one, " \t"), "*") <= 0 {
 			return false
 		}
 	}

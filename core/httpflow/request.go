@@ -59,9 +59,9 @@ type Exchange interface {
 	// goes through.
 	Run(ctx context.Context, keep int64) (*Reply, error)
 
-	// Fields calls yield with the field lines of the answer's header: those
-	// that stand there before Run, and after Run those that the answer has.
-	Fields(yield func(name, value string))
+	// Fields tells the field lines of the answer's header: those that stand
+	// there before Run, and after Run those that the answer has.
+	Fields(to FieldReader)
 
 	// Mark puts the verdict into the header of an answer that has not left.
 	Mark(v idem.Verdict)
@@ -78,6 +78,10 @@ type Exchange interface {
 	// header already are replaced, the others stay.
 	Send(r *Reply)
 }
+
+// FieldReader is told field lines, one by one. The strings need to hold only
+// until the answer has left.
+type FieldReader interface{ Field(name, value string) }
 
 // Lines makes strings of their own of field lines that are bytes.
 func Lines(lines [][]byte) []string {

@@ -2,10 +2,6 @@ package httpflow
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"net/http"
-	"strings"
 	"time"
 
 	idem "github.com/go-idem/idem/core"
@@ -67,15 +63,18 @@ type judgement struct {
 	named  named
 	ctx    context.Context
 	scope  string
-	body   *Body
+	body   Body
+	read   bool // body is the request's
 	intent idem.Intent
+	kept   keeper
 
 	verdict idem.Verdict
 	err     error // why, where a refusal has more to say
 	ran     bool  // the handler was entered for this very request
 	running bool  // and has not returned
 
-	observed func(idem.StepResult)
+	observed idem.Ending
+	watched  bool
 	began    time.Time
 	handler  time.Duration
 }
@@ -107,25 +106,25 @@ func (j *judgement) judge(look bool) error {
 	j.begin()
 	j.intent = idem.Intent{
 		Operation: p.policy.Operation, Scope: j.scope, Key: j.named.key, Token: j.named.token, Source: j.named.from,
-		Context: p.context.find(x, j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()),
+		Context: p.context.find(x, &j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()),
 	}
 	if ok, err := j.verify(); !ok {
 		return err
 	}
-	if j.body == nil {
-		if ok, err := j.read(); !ok {
+	if !j.read {
+		if ok, err := j.readBody(); !ok {
 			return err
 		}
 		// A context in the body is known only now. Until here a token of ours
 		// was looked at without it, which forbids running and nothing else.
 		if p.context.inBody() && !j.named.token.IsZero() {
-			j.intent.Context = p.context.find(x, j.body)
+			j.intent.Context = p.context.find(x, &j.body)
 			if ok, err := j.verify(); !ok {
 				return err
 			}
 		}
 	}
-	print, err := p.fingerprint(x, j.body)
+	print, err := p.fingerprint(x, &j.body)
 	if err != nil {
 		return j.refuseBody(err)
 	}
@@ -150,10 +149,10 @@ func (j *judgement) whose() (ok bool, err error) {
 // was the end: the body cannot be read, what it holds is no token, or neither
 // key nor token was sent and none is needed.
 func (j *judgement) lookInBody() (ok bool, err error) {
-	if ok, err := j.read(); !ok {
+	if ok, err := j.readBody(); !ok {
 		return false, err
 	}
-	n, err := tokenFromBody(contentType(j.x), j.body)
+	n, err := tokenFromBody(contentType(j.x), &j.body)
 	switch {
 	case err != nil:
 		return false, j.refuseBody(err)
@@ -172,12 +171,12 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 	return true, nil
 }
 
-// read reads the body; ok is false where it cannot be read and that was said.
-func (j *judgement) read() (ok bool, err error) {
-	j.body, err = readBody(j.x, j.plan.policy.MaxBody)
-	if err != nil {
+// readBody reads the body; ok is false where it cannot be read and that was said.
+func (j *judgement) readBody() (ok bool, err error) {
+	if err = j.body.read(j.x, j.plan.policy.MaxBody); err != nil {
 		return false, j.refuseBody(err)
 	}
+	j.read = true
 	return true, nil
 }
 
@@ -195,7 +194,9 @@ func (j *judgement) do() error {
 	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.run)
 	if j.ran {
 		j.verdict = verdict
-		j.x.Mark(verdict)
+		if !broken.Is(broken.I6NoVerdict) {
+			j.x.Mark(verdict)
+		}
 		j.x.Release()
 		return nil
 	}
@@ -216,18 +217,15 @@ func (j *judgement) do() error {
 func (j *judgement) run(ctx context.Context) (*Reply, error) {
 	j.ran, j.running = true, true
 	j.giveBack()
-	var before []Field
-	j.x.Fields(func(name, value string) {
-		before = append(before, Field{strings.Clone(name), strings.Clone(value)})
-	})
+	j.x.Fields(&j.kept)
 	var begin time.Time
-	if j.observed != nil {
+	if j.watched {
 		begin = j.plan.flow.Guard.Now()
 	}
 	reply, err := j.x.Run(ctx, j.plan.policy.MaxKeptBody)
 	j.running = false
-	reply.keep(j.x, before, j.plan.policy.MaxKeptBody)
-	if j.observed != nil {
+	j.kept.keep(reply, j.x, j.plan.policy.MaxKeptBody)
+	if j.watched {
 		j.handler = j.plan.flow.Guard.Now().Sub(begin)
 	}
 	return reply, err
@@ -235,112 +233,7 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 
 // giveBack gives the handler the body that was read.
 func (j *judgement) giveBack() {
-	if j.body != nil && !j.body.lent {
-		j.x.SetBody(j.body)
+	if j.read && !j.body.lent {
+		j.x.SetBody(&j.body)
 	}
-}
-
-// refuseFor refuses as err says.
-func (j *judgement) refuseFor(err error) error {
-	var refused *idem.RefusedError
-	switch {
-	case errors.As(err, &refused):
-		return j.refuseWith(refused)
-	case errors.Is(err, idem.ErrNoScope):
-		return j.refuse(idem.Foreign, err)
-	}
-	return j.refuse(idem.Unavailable, err)
-}
-
-// refuseBody tells a body that is no good from a server that has no room for it.
-func (j *judgement) refuseBody(err error) error {
-	if errors.Is(err, errNoRoom) {
-		return j.refuse(idem.Unavailable, err)
-	}
-	return j.refuse(idem.Malformed, err)
-}
-
-// refuse ends the request with a refusal.
-func (j *judgement) refuse(v idem.Verdict, why error) error {
-	return j.refuseWith(&idem.RefusedError{Verdict: v, Err: why})
-}
-
-func (j *judgement) refuseWith(why *idem.RefusedError) error {
-	j.begin()
-	j.verdict, j.err = why.Verdict, why.Err
-	j.send(j.plan.refusal(prefersHTML(j.x), why))
-	return nil
-}
-
-// refuseUsed says that the action is done and its answer cannot be sent again,
-// with what little is known of it.
-func (j *judgement) refuseUsed(kept *Reply) error {
-	j.verdict = idem.Used
-	refusal := j.plan.refusal(prefersHTML(j.x), &idem.RefusedError{Verdict: idem.Used})
-	if kept != nil {
-		if location, ok := kept.field("Location"); ok {
-			refusal.Fields = append(refusal.Fields, Field{"Location", location})
-		}
-	}
-	j.send(refusal)
-	return nil
-}
-
-func (j *judgement) send(r *Reply) {
-	r.Read = j.body != nil
-	j.x.Send(r)
-}
-
-// begin starts the observer's step of the whole request, once it is clear that
-// the request is judged.
-func (j *judgement) begin() {
-	guard := j.plan.flow.Guard
-	if j.observed != nil || guard.Observer() == nil {
-		return
-	}
-	from := j.named.from
-	if from == "" {
-		from = "none"
-	}
-	j.began = guard.Now()
-	j.ctx, j.observed = idem.Observe(j.ctx, guard.Observer(), idem.Step{Kind: idem.StepAnswer, Operation: j.plan.policy.Operation, Source: from})
-}
-
-// end is the end of every judgement, that of a panic and of runtime.Goexit
-// included, which go on by themselves.
-func (j *judgement) end() {
-	if j.running {
-		j.verdict, j.err = abruptVerdict(j.plan.policy), errAbrupt
-		j.x.Drop()
-		j.x.Mark(j.verdict)
-	}
-	j.body.Close()
-	guard := j.plan.flow.Guard
-	if j.observed != nil {
-		j.observed(idem.StepResult{Verdict: j.verdict, Err: j.err, Handler: j.handler, Elapsed: guard.Now().Sub(j.began)})
-	}
-	if log := guard.Logger(); j.verdict != 0 && log.Enabled(j.ctx, slog.LevelDebug) {
-		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",
-			slog.String("idem.operation", j.plan.policy.Operation), slog.String("idem.verdict", j.verdict.String()))
-	}
-}
-
-func abruptVerdict(p *idem.Policy) idem.Verdict {
-	switch p.OutcomeOfError() {
-	case idem.Releases:
-		return idem.Released
-	case idem.Doubts:
-		return idem.Uncertain
-	}
-	return idem.Executed
-}
-
-var errAbrupt = errors.New("the handler ended by a panic or runtime.Goexit")
-
-// tooEarly is the plain answer to early data without a key: no verdict, because
-// nothing was judged, and nothing ran. The client sends the same request again
-// once the handshake is done (RFC 8470 section 5.2; design: PROTOCOL T5).
-func tooEarly() *Reply {
-	return &Reply{Status: http.StatusTooEarly, Fields: []Field{{"Cache-Control", "no-store"}, {"Content-Type", "text/plain; charset=utf-8"}},
-		Body: []byte("Send this request again without TLS early data.\n")}
 }

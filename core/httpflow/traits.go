@@ -13,8 +13,7 @@ func (f *Flow) scope(r Request) (string, error) {
 	if f.Scope == nil {
 		return "", nil // allowed only of an Unscoped guard
 	}
-	scope, err := f.Scope(r)
-	return strings.Clone(scope), err
+	return f.Scope(r)
 }
 
 // trace returns the traceparent to keep with the record.

@@ -44,7 +44,7 @@ func Run(t *testing.T, f Factory) {
 		t.Run(st.says, func(t *testing.T) {
 			skipped, faults := f.ask(st)
 			if skipped != "" {
-				t.Skip(skipped)
+				t.Skip("not of this store: " + skipped)
 			}
 			for _, fault := range faults {
 				t.Error(fault)

@@ -1,0 +1,120 @@
+package httpflow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	idem "github.com/go-idem/idem/core"
+)
+
+// refuseFor refuses as err says.
+func (j *judgement) refuseFor(err error) error {
+	var refused *idem.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return j.refuseWith(refused)
+	case errors.Is(err, idem.ErrNoScope):
+		return j.refuse(idem.Foreign, err)
+	}
+	return j.refuse(idem.Unavailable, err)
+}
+
+// refuseBody tells a body that is no good from a server that has no room for it.
+func (j *judgement) refuseBody(err error) error {
+	if errors.Is(err, errNoRoom) {
+		return j.refuse(idem.Unavailable, err)
+	}
+	return j.refuse(idem.Malformed, err)
+}
+
+// refuse ends the request with a refusal.
+func (j *judgement) refuse(v idem.Verdict, why error) error {
+	return j.refuseWith(&idem.RefusedError{Verdict: v, Err: why})
+}
+
+func (j *judgement) refuseWith(why *idem.RefusedError) error {
+	j.begin()
+	j.verdict, j.err = why.Verdict, why.Err
+	j.send(j.plan.refusal(prefersHTML(j.x), why))
+	return nil
+}
+
+// refuseUsed says that the action is done and its answer cannot be sent again,
+// with what little is known of it.
+func (j *judgement) refuseUsed(kept *Reply) error {
+	j.verdict = idem.Used
+	refusal := j.plan.refusal(prefersHTML(j.x), &idem.RefusedError{Verdict: idem.Used})
+	if kept != nil {
+		if location, ok := kept.field("Location"); ok {
+			refusal.Fields = append(refusal.Fields, Field{"Location", location})
+		}
+	}
+	j.send(refusal)
+	return nil
+}
+
+func (j *judgement) send(r *Reply) {
+	r.Read = j.read
+	j.x.Send(r)
+}
+
+// begin starts the observer's step of the whole request, once it is clear that
+// the request is judged.
+func (j *judgement) begin() {
+	guard := j.plan.flow.Guard
+	if j.watched || guard.Observer() == nil {
+		return
+	}
+	from := j.named.from
+	if from == "" {
+		from = "none"
+	}
+	j.watched, j.began = true, guard.Now()
+	j.ctx, j.observed = idem.Observe(j.ctx, guard.Observer(), idem.Step{Kind: idem.StepAnswer, Operation: j.plan.policy.Operation, Source: from})
+}
+
+// end is the end of every judgement, that of a panic and of runtime.Goexit
+// included, which go on by themselves.
+func (j *judgement) end() {
+	if j.running {
+		j.verdict, j.err = j.abruptly(), errAbrupt
+		j.x.Drop()
+		j.x.Mark(j.verdict)
+	}
+	j.body.close()
+	guard := j.plan.flow.Guard
+	if j.watched {
+		j.observed.End(idem.StepResult{Verdict: j.verdict, Err: j.err, Handler: j.handler, Elapsed: guard.Now().Sub(j.began)})
+	}
+	if log := guard.Logger(); j.verdict != 0 && log.Enabled(j.ctx, slog.LevelDebug) {
+		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",
+			slog.String("idem.operation", j.plan.policy.Operation), slog.String("idem.verdict", j.verdict.String()))
+	}
+}
+
+// abruptly is the verdict on a run that did not return: what its settle, which
+// is behind us, made of it. Where the record cannot be asked for it, the policy
+// says what was to become of it.
+func (j *judgement) abruptly() idem.Verdict {
+	out := j.plan.policy.OutcomeOfError()
+	status, err := j.plan.flow.Guard.Status(context.WithoutCancel(j.ctx), j.intent)
+	switch {
+	case err == nil && status.State == idem.StateUncertain, err != nil && out == idem.Doubts:
+		return idem.Uncertain
+	case err == nil && status.State == idem.StateReleased, err != nil && out == idem.Releases:
+		return idem.Released
+	}
+	return idem.Executed
+}
+
+var errAbrupt = errors.New("the handler ended by a panic or runtime.Goexit")
+
+// tooEarly is the plain answer to early data without a key: no verdict, because
+// nothing was judged, and nothing ran. The client sends the same request again
+// once the handshake is done (RFC 8470 section 5.2; design: PROTOCOL T5).
+func tooEarly() *Reply {
+	return &Reply{Status: http.StatusTooEarly, Fields: []Field{{"Cache-Control", "no-store"}, {"Content-Type", "text/plain; charset=utf-8"}},
+		Body: []byte("Send this request again without TLS early data.\n")}
+}

@@ -1,0 +1,71 @@
+package httpflow
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// keeper gathers what is kept of an answer's header (design: HTTP section 3).
+type keeper struct {
+	reply *Reply // nil before the handler was entered
+	// before are the fields that stood there then. Where they still do, whoever
+	// set them outside sets them for a repeat again, with that request's values.
+	before []Field
+	named  []string // by Connection: hop-by-hop (RFC 9110 section 7.6.1)
+	space  [6]Field // for the fields of most answers
+}
+
+// Field implements [FieldReader].
+func (k *keeper) Field(name, value string) {
+	r := k.reply
+	switch {
+	case r == nil:
+		k.before = append(k.before, Field{strings.Clone(name), strings.Clone(value)})
+	case isKept(name):
+		// The content type always stays, as it says what the body is.
+		if f := (Field{name, value}); name == "Content-Type" || !slices.Contains(k.before, f) {
+			r.Fields = append(r.Fields, f)
+		}
+	case strings.EqualFold(name, "Connection"):
+		for option := range strings.SplitSeq(value, ",") {
+			k.named = append(k.named, strings.Trim(option, " \t"))
+		}
+	case strings.EqualFold(name, "Trailer"), strings.HasPrefix(name, http.TrailerPrefix):
+		r.Partial = true // what comes after the body cannot be sent again
+	}
+}
+
+// keep completes a reply by its header, and cuts it down to what is kept: of an
+// answer that was streamed, or has more than limit bytes, that is the Location.
+func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
+	r.Fields, k.reply = k.space[:0], r
+	x.Fields(k)
+	r.Partial = r.Partial || int64(len(r.Body)) > limit
+	if r.Partial || !bodyAllowed(r.Status) { // some frameworks hold a body that they will not send
+		r.Body = nil
+	}
+	if r.Partial || len(k.named) > 0 {
+		r.Fields = slices.DeleteFunc(r.Fields, func(f Field) bool {
+			hop := slices.ContainsFunc(k.named, func(n string) bool { return strings.EqualFold(n, f.Name) })
+			return hop || r.Partial && !strings.EqualFold(f.Name, "Location")
+		})
+	}
+}
+
+// isKept is the deny-list: hop-by-hop fields, what the server computes anew,
+// and what was meant for one client or one moment.
+func isKept(name string) bool {
+	switch name = canonical(name); name {
+	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Content-Length", "Date", "Age", "Set-Cookie", "Www-Authenticate", "Server-Timing",
+		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader:
+		return false
+	}
+	for _, prefix := range [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return true
+}
