@@ -91,7 +91,7 @@ func (c *Claim) endAbruptly() {
 func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error) (out Outcome, p Payload, undone bool) {
 	if err != nil {
 		c.mu.Lock()
-		undone = c.markErr != nil && errors.Is(err, c.markErr)
+		undone = hadNoEffects(err) || c.markErr != nil && errors.Is(err, c.markErr)
 		c.mu.Unlock()
 	}
 	out = Completes

@@ -41,7 +41,7 @@ func (c *Claim) End(ctx context.Context) {
 }
 
 // settle ends the claim once. undone says that the run returned the error of
-// its own failed mark, which had no effect.
+// its own failed mark, or [NoEffects]: it had no effect.
 func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool) error {
 	if !c.won {
 		return ErrNoClaim
