@@ -1,0 +1,68 @@
+// Every rule's breakage: a place in idem.js and what is put there instead. The rule's test must
+// then fail, or the model that runs the copy must find two runs.
+import { readFileSync } from 'node:fs'
+
+const source = readFileSync(new URL('../idem.js', import.meta.url), 'utf8')
+
+/** @type {Record<string, [string, string]>} name → [what stands in idem.js, what breaks the rule] */
+export const breakages = {
+  'C1 a token serves two actions': [
+    "({ phase: 'empty', act, begun: s.begun, losses: 0, ...more })",
+    "({ ...s, phase: 'fresh', first: 0, act, losses: 0, ...more })"
+  ],
+  'C2 a sent token goes back to the pool': [
+    "return to('ready')\n    case 'in-flight'",
+    "return to('fresh', 'ready', { first: 0 })\n    case 'in-flight'"
+  ],
+  'C3 an automatic resend takes another token': [
+    '{ lost: s.lost || lost, losses, due }',
+    "{ lost: s.lost || lost, losses, due, token: '', first: 0 }"
+  ],
+  'C4 a dead token is swapped after an unknown attempt': ['if (s.lost || !timely(s.first)) return stuck', 'if (!timely(s.first)) return stuck'],
+  'C4 a dead token is swapped however late': ['if (s.lost || !timely(s.first)) return stuck', 'if (s.lost) return stuck'],
+  'C4 a dead token is swapped again and again': ['return s.swapped || s.degraded', 'return s.degraded'],
+  'C5 written down after it was sent': ['if (s.first) bag[place.key] =', "if (s.first && s.phase !== 'sent') bag[place.key] ="],
+  'C5 removed in a catch': ['e = { cause }\n', 'e = { cause }\n        delete bag[place.key]\n        place.s = { ...place.s, first: 0 }\n'],
+  'C6 two at once': ['if ((init.at ?? 9e9) < last?.end)', 'if (init.at < last?.end)'],
+  'C6 any body joins': ['if (await print(last) !== await print(job))', 'if (!print)'],
+  'C7 an abort is an answer': ["step(place, { type: 'status' })\n", ''],
+  'C8 a stream is sent again': ["e.once || s.degraded || losses", 's.degraded || losses'],
+  'C9 attempts without end': ['losses >= e.tries || ', ''],
+  'C9 no deadline': ['|| !timely(s.begun, now + due)', ''],
+  'C9 longer than the server remembers': ['Math.min(e.max, s.retain * 900 || e.max)', 'e.max'],
+  'C10 any answer settles': ["return res.ok && !res.redirected ? over('settle') : to('ready')", "return over('settle')"],
+  'C10 a page redirected to settles': ["return res.ok && !res.redirected ? over('settle') : to('ready')", "return res.ok ? over('settle') : to('ready')"],
+  'C10 a 500 without a verdict settles': ["if (silent) return again('unknown')", "if (!res) return again('unknown')"],
+  'C11 the clock swaps a sent token': ['if (!s.first && !(s.token', 'if (!(s.token'],
+  'C12 a second press takes a new token': [
+    's = { ...s, losses: 0, begun: now }',
+    "s = { ...(s.lost ? { ...s, phase: 'empty', token: '', first: 0, lost: 0 } : s), losses: 0, begun: now }"
+  ],
+  'C13 an old gesture begins a new action': ['if ((init.at ?? 9e9) < last?.end)', 'if (9e9 < last?.end)'],
+  'C14 a degraded token is sent again by itself': ['e.once || s.degraded || losses', 'e.once || losses'],
+  'C14 an unprotected run is sent again by itself': ["    case 'unprotected':\n", ''],
+  'T3 missing swaps a token that was sent': ["if (s.token) return to('ready', 'rejected')", ''],
+  'T3 any refusal swaps': ["case 'dead':\n", "case 'dead':\n    case 'forgotten':\n    case 'foreign':\n"],
+  'T4 a plain 425 is taken for dead': ['switch (verdict) {', "switch (verdict || res?.status === 425 && 'dead') {"]
+}
+
+// For the models only: what an earlier draft, or a hurried client, would do.
+export const drafts = {
+  'naive: any 425 is a reason to take a new token': [
+    'switch (verdict) {',
+    "if (['in-flight', 'used', 'replayed', 'dead'].includes(verdict)) return over('swap', { phase: 'fetching' })\n  switch (verdict) {"
+  ],
+  'a refusal without a verdict ends the action': [
+    "return res.ok && !res.redirected ? over('settle') : to('ready')",
+    "return res.ok && !res.redirected ? over('settle') : over('rejected', { phase: 'rejected' })"
+  ],
+  'abandon does not ask': ["if (!s.first) return over('')", "return over('')"]
+}
+
+/** Imports idem.js with one breakage; an unknown name, or one whose place is gone, is an error. */
+export const broken = async name => {
+  const patch = breakages[name] ?? drafts[name]
+  if (!patch) throw new Error(`there is no breakage "${name}"`)
+  if (source.split(patch[0]).length !== 2) throw new Error(`"${name}": its place stands ${source.split(patch[0]).length - 1} times in idem.js`)
+  return import('data:text/javascript,' + encodeURIComponent(source.replace(patch[0], () => patch[1])))
+}
