@@ -20,7 +20,6 @@ type Claim struct {
 	fp      Fingerprint
 	trace   []byte
 	source  string
-	hash    string // of the record's name, for observers
 	nonce   owner
 	verdict Verdict
 	won     bool
@@ -211,10 +210,7 @@ func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
 	if !c.g.watch.chosen[s.Kind] {
 		return ctx, Ending{}
 	}
-	if c.hash == "" {
-		c.hash = KeyHash(c.id.name)
-	}
-	s.Operation, s.Source, s.KeyHash = c.policy().Operation, c.source, c.hash
+	s.Operation, s.Source, s.Record = c.policy().Operation, c.source, c.id.name
 	return c.g.step(ctx, s)
 }
 

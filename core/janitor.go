@@ -181,7 +181,7 @@ func (j *janitor) finish(one *job, now time.Time) bool {
 	if over {
 		return true
 	}
-	ctx, end := j.g.step(context.Background(), Step{Kind: StepMend, KeyHash: KeyHash(one.name)})
+	ctx, end := j.g.step(context.Background(), Step{Kind: StepMend, Record: one.name})
 	err := j.writeOver(ctx, one)
 	end.End(StepResult{Err: err})
 	if err != nil {

@@ -35,12 +35,16 @@ var stepKinds = []StepKind{
 type Step struct {
 	Kind      StepKind
 	Operation string
-	KeyHash   string // 16 hex digits of the keyed hash, never the key
+	Record    string // the record's name, which holds a keyed hash and never the key: see KeyHash
 	Source    string // where the key came from: token, header, json, form, path, func, none
 	Call      string // for StepStore: claim, renew, settle, bury, load or scan
 	Attempt   int    // for repeated work: 1 is the first
 	Link      []byte // for StepWait and StepReplay: the traceparent kept by the run that did the work
 }
+
+// KeyHash returns the 16 hex digits by which telemetry knows a record, "" where
+// the step is about none.
+func (s *Step) KeyHash() string { return KeyHash(s.Record) }
 
 // StepResult is what is known when it ends.
 type StepResult struct {

@@ -44,10 +44,12 @@ func BenchmarkDo(b *testing.B) {
 			}
 			defer guard.Close(context.Background())
 			codec := idem.JSON[int]()
+			server, span := unsampled.Tracer("server").Start(context.Background(), "server")
+			defer span.End()
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				in := idem.Intent{Operation: operation, Scope: "a", Key: strconv.Itoa(i)}
-				ctx, end := idem.Observe(context.Background(), cfg.Observer, idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
+				ctx, end := idem.Observe(server, cfg.Observer, idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
 				_, v, _ := idem.Do(ctx, guard, in, codec, func(context.Context) (int, error) { return 1, nil })
 				end.End(idem.StepResult{Verdict: v})
 			}

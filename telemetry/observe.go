@@ -79,7 +79,7 @@ func (t *Telemetry) startOptions(s idem.Step) []trace.SpanStartOption {
 
 // finish ends the span of a step that is recorded.
 func finish(span trace.Span, s idem.Step, r idem.StepResult) {
-	span.SetAttributes(describe(s, r)...)
+	span.SetAttributes(describe(&s, r)...)
 	if kind := errorType(s, r); kind != "" {
 		span.SetAttributes(keyErrorType.String(kind))
 		span.SetStatus(codes.Error, "")
@@ -87,14 +87,14 @@ func finish(span trace.Span, s idem.Step, r idem.StepResult) {
 	span.End()
 }
 
-func describe(s idem.Step, r idem.StepResult) []attribute.KeyValue {
+func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
 	list := make([]attribute.KeyValue, 0, 7)
 	add := func(k attribute.Key, text string) {
 		if text != "" {
 			list = append(list, k.String(text))
 		}
 	}
-	add(keyKey, s.KeyHash)
+	add(keyKey, s.KeyHash())
 	add(keySource, s.Source)
 	add(keyVerdict, r.Verdict.String())
 	add(keyResult, r.Result)

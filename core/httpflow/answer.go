@@ -92,6 +92,8 @@ func (j *judgement) end() {
 		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",
 			slog.String("idem.operation", j.plan.policy.Operation), slog.String("idem.verdict", j.verdict.String()))
 	}
+	*j = judgement{enter: j.enter}
+	judgements.Put(j)
 }
 
 // abruptly is the verdict on a run that did not return: what its settle, which

@@ -336,6 +336,35 @@ func TestStatement43_AbilitiesOfTheServersWriter(t *testing.T) {
 			b.want(b.settled("Content-Type: "), 409, "used", 1)
 		}
 	})
+	t.Run("HTTP/2 flushes and cannot be hijacked", func(t *testing.T) {
+		b := newBed(t, created)
+		h2 := httptest.NewUnstartedServer(guarded(b.flow, operation, func(w http.ResponseWriter, r *http.Request) {
+			if _, can := w.(http.Hijacker); can {
+				t.Error("a writer that cannot be hijacked says it can")
+			}
+			created(w, r)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Errorf("flush: %v", err)
+			}
+		}))
+		h2.EnableHTTP2 = true
+		h2.StartTLS()
+		defer h2.Close()
+		for _, want := range []string{"executed", "used"} {
+			req, _ := http.NewRequest(http.MethodPost, h2.URL+"/do/it", strings.NewReader("{}"))
+			req.Header.Set("Authorization", "Bearer alice")
+			req.Header.Set("Idempotency-Key", "a")
+			res, err := h2.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if got := res.Header.Get("Idempotency-Status"); err != nil || got != want || res.ProtoMajor != 2 {
+				t.Errorf("%s %d %q %s, %v; want %s", res.Proto, res.StatusCode, got, body, err, want)
+			}
+		}
+	})
 	t.Run("deadlines reach the server", func(t *testing.T) {
 		b := newBed(t, func(w http.ResponseWriter, _ *http.Request) {
 			c := http.NewResponseController(w)

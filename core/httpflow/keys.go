@@ -3,9 +3,11 @@ package httpflow
 import (
 	"fmt"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // The places of a token (design: HTTP section 1).
@@ -36,6 +38,12 @@ func (p *plan) fromHead(r Request) named {
 		}
 	}
 	return p.keyFromHead(r)
+}
+
+// anySent says whether anything was sent in the head that could name the intent.
+func (p *plan) anySent(r Request) bool {
+	sent := func(name string) bool { return len(r.Header(name)) > 0 }
+	return p.tokens && slices.ContainsFunc(tokenHeaders[:], sent) || slices.ContainsFunc(p.headers, sent)
 }
 
 func tokenFromHead(r Request) (n named) {
@@ -116,6 +124,9 @@ func reason(err error) string {
 // isEarly says that the request came as TLS early data, which can be replayed
 // by anybody who saw it on the wire (RFC 8470 section 5.1).
 func isEarly(r Request) bool {
+	if broken.Is(broken.T5EarlyDataRuns) {
+		return false
+	}
 	for _, line := range r.Header("Early-Data") {
 		if strings.Trim(line, " ") == "1" {
 			return true

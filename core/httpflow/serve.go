@@ -2,6 +2,7 @@ package httpflow
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	idem "github.com/go-idem/idem/core"
@@ -16,44 +17,39 @@ import (
 func (rt *Route) Serve(x Exchange) error {
 	p := rt.plan()
 	head := p.fromHead(x)
-	if !p.guards(x.Method()) {
-		if !head.sent {
-			return x.Pass()
-		}
-		return p.unguarded(x, head)
+	if p.passes(x, head.sent) {
+		return x.Pass()
 	}
-	// A token in the body wins over a key in the head, so a body that can hold
-	// one is looked into before anything is decided.
-	look := p.tokens && head.token.IsZero() && head.err == nil && canHoldToken(x)
-	if !head.sent && !look {
-		if isEarly(x) && !broken.Is(broken.T5EarlyDataRuns) {
-			x.Send(tooEarly())
-			return nil
-		}
-		if !p.required {
-			return x.Pass()
-		}
-	}
-	j := &judgement{plan: p, x: x, named: head, ctx: x.Context()}
+	j := newJudgement(p, x, head)
 	defer j.end()
-	return j.judge(look)
+	if !p.guards(x.Method()) { // although a key was sent
+		j.begin()
+		j.verdict = idem.Unguarded
+		x.Mark(idem.Unguarded)
+		return x.Pass()
+	}
+	return j.judge()
 }
+
+// Passes says that a request is none of the guard's business: no key was sent,
+// and none is needed or could stand in the body. Serve would only pass it on, so
+// an adapter may ask this before it makes an Exchange.
+func (rt *Route) Passes(r Request) bool {
+	p := rt.plan()
+	return p.passes(r, p.anySent(r))
+}
+
+func (p *plan) passes(r Request, sent bool) bool {
+	return !sent && (!p.guards(r.Method()) || !p.required && !p.mayHoldToken(r) && !isEarly(r))
+}
+
+// mayHoldToken says whether a token could stand in the request's body.
+func (p *plan) mayHoldToken(r Request) bool { return p.tokens && canHoldToken(r) }
 
 // canHoldToken says whether the request's content type has a place for a token.
 func canHoldToken(r Request) bool {
 	kind, _ := kindOf(contentType(r))
 	return kind != bodyOpaque
-}
-
-// unguarded runs the handler of a method that is not guarded although a key was
-// sent, and says so.
-func (p *plan) unguarded(x Exchange, n named) error {
-	j := &judgement{plan: p, x: x, named: n, ctx: x.Context()}
-	defer j.end()
-	j.begin()
-	j.verdict = idem.Unguarded
-	x.Mark(idem.Unguarded)
-	return x.Pass()
 }
 
 // judgement is one request on its way to its one verdict.
@@ -77,15 +73,38 @@ type judgement struct {
 	watched  bool
 	began    time.Time
 	handler  time.Duration
+
+	enter func(context.Context) (*Reply, error) // run, bound once
+}
+
+// judgements are used again: no handler gets to see one, so none can hold on to
+// it after its request.
+var judgements = sync.Pool{New: func() any {
+	j := new(judgement)
+	j.enter = j.run
+	return j
+}}
+
+func newJudgement(p *plan, x Exchange, n named) *judgement {
+	j := judgements.Get().(*judgement)
+	j.plan, j.x, j.named, j.ctx = p, x, n, x.Context()
+	return j
 }
 
 // judge decides from the head alone as long as that is possible, so that nobody
 // can make the server read a body with a key that is no good: key syntax, then
 // scope, then the token. Only then is the body read.
-func (j *judgement) judge(look bool) error {
+func (j *judgement) judge() error {
 	p, x := j.plan, j.x
-	if j.named.err != nil {
+	// A token in the body wins over a key in the head, so a body that can hold
+	// one is looked into before anything is decided.
+	look := j.named.token.IsZero() && j.named.err == nil && p.mayHoldToken(x)
+	switch {
+	case j.named.err != nil:
 		return j.refuse(idem.Malformed, j.named.err)
+	case !j.named.sent && !look && isEarly(x):
+		j.x.Send(tooEarly())
+		return nil
 	}
 	known := j.named.sent || p.required
 	if known {
@@ -161,7 +180,7 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 	case n.sent:
 		j.named = n
 	case j.named.sent: // a client's key, in the head
-	case isEarly(j.x) && !broken.Is(broken.T5EarlyDataRuns):
+	case isEarly(j.x):
 		j.x.Send(tooEarly())
 		return false, nil
 	case !j.plan.required:
@@ -191,7 +210,7 @@ func (j *judgement) verify() (ok bool, err error) {
 
 // do claims, runs, settles and answers, or says why not.
 func (j *judgement) do() error {
-	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.run)
+	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.enter)
 	if j.ran {
 		j.verdict = verdict
 		if !broken.Is(broken.I6NoVerdict) {
