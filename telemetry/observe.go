@@ -45,7 +45,7 @@ func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, fu
 		return ctx, func(r idem.StepResult) { t.answered(ctx, s, r) }
 	}
 	name := spanNames[s.Kind]
-	if name == "" || t.keep != nil && !t.keep(s) {
+	if name == "" || t.keep != nil && !t.keep(s) || !t.orphans && isUnsampled(ctx) {
 		return ctx, nil
 	}
 	ctx, span := t.tracer.Start(ctx, name, t.startOptions(s)...)
@@ -53,6 +53,15 @@ func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, fu
 		return ctx, nil // there is nothing to say, and nothing to end
 	}
 	return ctx, func(r idem.StepResult) { finish(span, s, r) }
+}
+
+// isUnsampled tells whether ctx is inside a span of this process that was not
+// sampled: under a parent-based sampler, which is the default, no child of it
+// is either, and asking the sampler each time costs more than the rest of a
+// step.
+func isUnsampled(ctx context.Context) bool {
+	sc := trace.SpanContextFromContext(ctx)
+	return sc.IsValid() && !sc.IsSampled() && !sc.IsRemote()
 }
 
 // startOptions are what samplers may see, and the link. Those of a step

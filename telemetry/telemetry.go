@@ -52,6 +52,10 @@ func WithMeterProvider(p metric.MeterProvider) Option { return func(t *Telemetry
 // not filtered.
 func WithSpanFilter(keep func(idem.Step) bool) Option { return func(t *Telemetry) { t.keep = keep } }
 
+// WithOrphans asks the sampler about steps inside a span that was not sampled,
+// too. It is for samplers that do not follow the parent; the default does.
+func WithOrphans() Option { return func(t *Telemetry) { t.orphans = true } }
+
 // WithMetricAttributes adds attributes to every measurement. They must be few
 // and bounded: each combination is a series.
 func WithMetricAttributes(extra ...attribute.KeyValue) Option {
@@ -65,6 +69,7 @@ type Telemetry struct {
 	meters  metric.MeterProvider
 	keep    func(idem.Step) bool
 	extra   []attribute.KeyValue
+	orphans bool
 
 	tracer   trace.Tracer
 	requests metric.Int64Counter

@@ -342,3 +342,26 @@ func TestExtraAttributesStandOnEveryMeasurement(t *testing.T) {
 		t.Errorf("%v, %d, %s", got, timed, text)
 	}
 }
+
+func TestStepsOfAnUnsampledRequestAreLeftOutUnlessAskedFor(t *testing.T) {
+	silent := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
+	ctx, server := silent.Tracer("server").Start(context.Background(), "server")
+	defer server.End()
+	for name, row := range map[string]struct {
+		options []telemetry.Option
+		want    int
+	}{"by default": {nil, 0}, "orphans": {[]telemetry.Option{telemetry.WithOrphans()}, 1}} {
+		rec := tracetest.NewSpanRecorder()
+		all := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithSpanProcessor(rec))
+		tel, err := telemetry.New(append(row.options, telemetry.WithTracerProvider(all))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, end := tel.Start(ctx, idem.Step{Kind: idem.StepRun, Operation: operation}); end != nil {
+			end(idem.StepResult{})
+		}
+		if got := len(rec.Ended()); got != row.want {
+			t.Errorf("%s: %d spans, want %d", name, got, row.want)
+		}
+	}
+}
