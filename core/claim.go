@@ -45,13 +45,15 @@ type Claim struct {
 	ended      bool    // a settle was begun
 	final      pending // the outcome, as written or still being written
 	outcome    found   // the same, as a duplicate in this process reads it; no value before
+	holding    bool    // the outcome is not known to be written
 	wake       chan struct{}
 	waiting    int
 
-	writing  sync.Mutex // one renewal or mark at a time
-	due      time.Time  // when the next renewal is due
-	keepAt   time.Time  // keeper: when the claim next needs looking at
-	position int        // keeper: place in its heap, -1 outside
+	writing  bool      // a renewal or mark is on its way: one at a time
+	quiet    sync.Cond // on mu: writing ended
+	due      time.Time // when the next renewal is due
+	keepAt   time.Time // keeper: when the claim next needs looking at
+	position int       // keeper: place in its heap, -1 outside
 }
 
 // send is one value on its way, and the moment before it was first sent: a
@@ -372,6 +374,7 @@ func (c *Claim) begin(ctx context.Context) {
 	}
 	c.run.Context, c.run.end = context.WithCancelCause(parent)
 	c.run.claim = c
+	c.quiet.L = &c.mu
 	c.start = g.clock.now()
 	g.running.hold(c.id.name, c)
 	g.keeper.add(c, c.due)

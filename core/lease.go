@@ -41,10 +41,10 @@ func (c *Claim) tick() time.Time {
 	case broken.Is(broken.P4NoRenewal):
 		return earliest(deadline, end)
 	}
-	if !c.writing.TryLock() { // a mark is on its way and renews as well
+	if !c.startWriting(false) { // a mark is on its way and renews as well
 		return earliest(now.Add(c.policy().Lease/20), deadline, end)
 	}
-	defer c.writing.Unlock()
+	defer c.stopWriting()
 	ctx, done := c.observe(&c.run, Step{Kind: StepRenew})
 	result, err := c.write(ctx, c.renewal(), min(c.g.describe.WorstCall, deadline.Sub(now)))
 	done.End(StepResult{Result: result, Err: err})
@@ -92,6 +92,29 @@ func (c *Claim) end(why error) { c.run.end(why) }
 // cancel is end for those who hold no claim of their own.
 func (c *Claim) cancel(why error) { c.run.end(why) }
 
+// startWriting begins a renewal or mark; there is one at a time, because a
+// renewal must not take back the flag of a mark. Without patience it gives up
+// where one is on its way.
+func (c *Claim) startWriting(patient bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing {
+		if !patient {
+			return false
+		}
+		c.quiet.Wait()
+	}
+	c.writing = true
+	return true
+}
+
+func (c *Claim) stopWriting() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = false
+	c.quiet.Signal()
+}
+
 // renewal is the next renewal to send: one of unknown outcome again, else a
 // new one.
 func (c *Claim) renewal() *pending {
@@ -123,7 +146,7 @@ func (c *Claim) next(change func(*record)) *pending {
 const maxSwaps = 4
 
 // write puts p into the store over what is there, as long as that is ours.
-// c.writing is held. It returns what came of it and, where that is unknown,
+// c is writing. It returns what came of it and, where that is unknown,
 // errUnknown.
 func (c *Claim) write(ctx context.Context, p *pending, limit time.Duration) (string, error) {
 	result := "ok"
@@ -249,8 +272,8 @@ func (c *Claim) MarkEffects(ctx context.Context, note ...string) error {
 	if !c.won {
 		return ErrNoClaim
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.startWriting(true)
+	defer c.stopWriting()
 	c.mu.Lock()
 	now := c.g.clock.now()
 	if c.ended || c.lost != nil || passed(c.deadline, now) {

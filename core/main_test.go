@@ -277,3 +277,6 @@ func wantVerdict(t testing.TB, c *Claim, want Verdict) {
 
 // pass lets the clock of the test's bubble run on.
 func pass(d time.Duration) { <-time.After(d) }
+
+// drill tells whether the long form of a test is wanted.
+func drill() bool { return os.Getenv("IDEM_DRILL") != "" }

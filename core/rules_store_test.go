@@ -62,6 +62,27 @@ func TestP8_AStoreThatFailsAtTheSettleFailsNobody(t *testing.T) {
 	})
 }
 
+// A claim from a release that is not written yet could be outrun by it, and land
+// when the janitor has looked for it already (found by TestI10, seed 85).
+func TestP8_NobodyClaimsFromAReleaseThatIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		c := won(t, g, testIntent("k"))
+		s.script(only("settle", fault{refuse: true}))
+		_ = c.Release(context.Background())
+		wantVerdict(t, c, Released)
+		swaps := s.count("claim")
+		wantVerdict(t, claimed(t, g, testIntent("k")), InFlight)
+		if n := s.count("claim") - swaps; n != 1 {
+			t.Errorf("%d claims were sent, want the one that found the record", n)
+		}
+		s.script(nil)
+		pass(2 * time.Second)
+		won(t, g, testIntent("k")).End(context.Background())
+	})
+}
+
 func TestP8_AnAnswerIsHeldBackNoLongerThanSettleWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -195,6 +195,7 @@ func (c *Claim) hold(p *pending) {
 	c.mu.Lock()
 	c.verdict = verdictOf(p.rec.state)
 	c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
+	c.holding = true
 	c.wakeAll()
 	c.mu.Unlock()
 	c.g.running.leave(c.id.name)

@@ -128,6 +128,10 @@ func (c *Claim) view() (found, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case c.outcome.value != nil && c.holding && c.outcome.rec.state == StateReleased:
+		// Not in the store yet. A repeat that claimed from it could be outrun by
+		// our own settle: its claim would land after the janitor had looked for it.
+		return found{}, false
 	case c.outcome.value != nil:
 		return c.outcome, true
 	case c.verdict != 0 || c.lost != nil || passed(c.deadline, c.g.clock.now()):

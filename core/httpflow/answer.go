@@ -1,7 +1,6 @@
 package httpflow
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -24,6 +23,7 @@ func (j *judgement) refuseFor(err error) error {
 // refuseBody tells a body that is no good from a server that has no room for it.
 func (j *judgement) refuseBody(err error) error {
 	if errors.Is(err, errNoRoom) {
+		j.trouble("request body cannot be held", err)
 		return j.refuse(idem.Unavailable, err)
 	}
 	return j.refuse(idem.Malformed, err)
@@ -60,6 +60,12 @@ func (j *judgement) send(r *Reply) {
 	j.x.Send(r)
 }
 
+// trouble tells the house's own log what no client is told.
+func (j *judgement) trouble(what string, err error) {
+	j.plan.flow.Guard.Logger().LogAttrs(j.ctx, slog.LevelError, what,
+		slog.String("idem.operation", j.plan.policy.Operation), slog.String("error", err.Error()))
+}
+
 // begin starts the observer's step of the whole request, once it is clear that
 // the request is judged.
 func (j *judgement) begin() {
@@ -79,7 +85,7 @@ func (j *judgement) begin() {
 // included, which go on by themselves.
 func (j *judgement) end() {
 	if j.running {
-		j.verdict, j.err = j.abruptly(), errAbrupt
+		j.verdict, j.err = j.claim.Verdict(), errAbrupt // what its settle, which is behind us, made of it
 		j.x.Drop()
 		j.x.Mark(j.verdict)
 	}
@@ -94,21 +100,6 @@ func (j *judgement) end() {
 	}
 	*j = judgement{enter: j.enter}
 	judgements.Put(j)
-}
-
-// abruptly is the verdict on a run that did not return: what its settle, which
-// is behind us, made of it. Where the record cannot be asked for it, the policy
-// says what was to become of it.
-func (j *judgement) abruptly() idem.Verdict {
-	out := j.plan.policy.OutcomeOfError()
-	status, err := j.plan.flow.Guard.Status(context.WithoutCancel(j.ctx), j.intent)
-	switch {
-	case err == nil && status.State == idem.StateUncertain, err != nil && out == idem.Doubts:
-		return idem.Uncertain
-	case err == nil && status.State == idem.StateReleased, err != nil && out == idem.Releases:
-		return idem.Released
-	}
-	return idem.Executed
 }
 
 var errAbrupt = errors.New("the handler ended by a panic or runtime.Goexit")

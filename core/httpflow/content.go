@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"mime/multipart"
@@ -13,20 +14,30 @@ import (
 	idem "github.com/go-idem/idem/core"
 )
 
-// fingerprint hashes what the request asks for.
+// fingerprint hashes what the request asks for. A long body that is compared
+// byte for byte is never in memory as a whole.
 func (p *plan) fingerprint(r Request, b *Body) (idem.Fingerprint, error) {
+	guard := p.flow.Guard
 	content := idem.Content{Method: r.Method(), Path: r.Path(), Query: r.RawQuery(), ContentType: contentType(r)}
 	if kind, boundary := kindOf(content.ContentType); kind == bodyMultipart {
 		content.Body = multipartListing(b, boundary)
 	}
-	if content.Body == nil {
+	switch {
+	case content.Body != nil:
+	case b.file != nil && content.ComparedRaw(b.size):
+		stream := guard.FingerprintStream(p.policy, content)
+		if _, err := io.Copy(stream, b.Reader()); err != nil {
+			return idem.Fingerprint{}, fmt.Errorf("%w: %w", errNoRoom, err)
+		}
+		return stream.Fingerprint(), nil
+	default:
 		whole, err := b.Bytes()
 		if err != nil {
 			return idem.Fingerprint{}, err
 		}
 		content.Body = whole
 	}
-	return p.flow.Guard.Fingerprint(p.policy, content), nil
+	return guard.Fingerprint(p.policy, content), nil
 }
 
 // listedPart is one part of a multipart form as it is compared.

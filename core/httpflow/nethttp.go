@@ -34,13 +34,17 @@ func (r NetRequest) RawQuery() string { return r.URL.RawQuery }
 
 // Header returns all field lines of a name.
 func (r NetRequest) Header(name string) []string {
-	if lines, ok := r.Request.Header[name]; ok {
+	lines, ok := r.Request.Header[name]
+	if ok {
 		return lines
 	}
-	if name == "Host" && r.Host != "" {
+	switch spelt := canonical(name); {
+	case spelt == "Host" && r.Host != "": // net/http keeps it elsewhere
 		return []string{r.Host}
+	case spelt != name:
+		return r.Request.Header[spelt]
 	}
-	return r.Request.Header.Values(name)
+	return nil
 }
 
 // RemoteAddr returns address:port of the peer.

@@ -64,7 +64,7 @@ type Exchange interface {
 	Fields(to FieldReader)
 
 	// Mark puts the verdict into the header of an answer that has not left.
-	Mark(v idem.Verdict)
+	Mark(v Verdict)
 
 	// Release lets the answer that Run held back go.
 	Release()
@@ -78,6 +78,9 @@ type Exchange interface {
 	// header already are replaced, the others stay.
 	Send(r *Reply)
 }
+
+// Verdict is the word that an adapter puts into an answer: see [idem.Verdict].
+type Verdict = idem.Verdict
 
 // FieldReader is told field lines, one by one. The strings need to hold only
 // until the answer has left.

@@ -65,9 +65,9 @@ type judgement struct {
 	kept   keeper
 
 	verdict idem.Verdict
-	err     error // why, where a refusal has more to say
-	ran     bool  // the handler was entered for this very request
-	running bool  // and has not returned
+	err     error       // why, where a refusal has more to say
+	claim   *idem.Claim // of the handler that was entered for this very request
+	running bool        // and that has not returned
 
 	observed idem.Ending
 	watched  bool
@@ -156,6 +156,7 @@ func (j *judgement) whose() (ok bool, err error) {
 	scope, err := j.plan.flow.scope(j.x)
 	switch {
 	case err != nil:
+		j.trouble("scope cannot be told", err)
 		return false, j.refuse(idem.Unavailable, err)
 	case scope == "" && !j.plan.flow.Guard.Unscoped():
 		return false, j.refuse(idem.Foreign, idem.ErrNoScope)
@@ -211,7 +212,7 @@ func (j *judgement) verify() (ok bool, err error) {
 // do claims, runs, settles and answers, or says why not.
 func (j *judgement) do() error {
 	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.enter)
-	if j.ran {
+	if j.claim != nil {
 		j.verdict = verdict
 		if !broken.Is(broken.I6NoVerdict) {
 			j.x.Mark(verdict)
@@ -234,7 +235,8 @@ func (j *judgement) do() error {
 
 // run runs the handler inside its claim.
 func (j *judgement) run(ctx context.Context) (*Reply, error) {
-	j.ran, j.running = true, true
+	j.claim, _ = idem.ClaimFrom(ctx)
+	j.running = true
 	j.giveBack()
 	j.x.Fields(&j.kept)
 	var begin time.Time
