@@ -1,0 +1,64 @@
+package adaptertest
+
+import (
+	"strings"
+	"time"
+
+	idem "github.com/go-idem/idem/core"
+)
+
+// Policies are those of the bed that everybody may drive: /do/, /form/, /pay/
+// and /key/. An operation test:NAME:run is served below /NAME/.
+func Policies() []idem.Policy {
+	return []idem.Policy{
+		{Operation: "test:do:run", Preset: idem.API},
+		{Operation: "test:form:run", Preset: idem.Form, Context: "path:" + Rest},
+		{Operation: "test:pay:run", Preset: idem.Payment},
+		{Operation: "test:key:run", Preset: idem.API, KeyRequired: idem.Yes},
+	}
+}
+
+// timedOut is the time-out of the middleware around test:timed:run.
+const timedOut = 300 * time.Millisecond
+
+// SuitePolicies are those that the statements need besides. Their leases are
+// the shortest the store allows (but what a busy machine can hold: 400 ms), so
+// that a crashed owner is seen within a test's patience.
+func SuitePolicies(store idem.Description) []idem.Policy {
+	lease := ShortLease(store)
+	quick := func(name string, p idem.Policy) idem.Policy {
+		p.Operation = "test:" + name + ":run"
+		p.Preset, p.KeyRequired = idem.API, idem.Yes
+		p.Key = []string{"token", "header:Idempotency-Key"}
+		if p.Lease == 0 {
+			p.Lease = lease
+		}
+		if p.MaxRun == 0 {
+			p.MaxRun = time.Minute
+		}
+		return p
+	}
+	return []idem.Policy{
+		quick("retake", idem.Policy{OnCrash: idem.Retake}),
+		quick("hold", idem.Policy{OnCrash: idem.Hold}),
+		quick("hung", idem.Policy{OnCrash: idem.Hold, MaxRun: lease}),
+		quick("hungretake", idem.Policy{OnCrash: idem.Retake, MaxRun: lease}),
+		quick("wait", idem.Policy{OnDuplicate: idem.Wait, Wait: 20 * time.Second}),
+		quick("keep", idem.Policy{On4xx: idem.Keep, On5xx: idem.Keep}),
+		quick("loose", idem.Policy{OnOther4xx: idem.Release, On5xx: idem.Doubt}),
+		quick("timed", idem.Policy{}),
+		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
+	}
+}
+
+// ShortLease is the shortest lease that a store allows and a busy machine holds.
+func ShortLease(store idem.Description) time.Duration {
+	const unit, held = 100 * time.Millisecond, 400 * time.Millisecond
+	least := 9 * store.WorstCall // three worst claims of three tries
+	return max(held, (least+unit-1)/unit*unit)
+}
+
+// place is the path below which an operation is served.
+func place(operation string) string {
+	return "/" + strings.Split(operation, ":")[1] + "/"
+}

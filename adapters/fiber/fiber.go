@@ -1,0 +1,78 @@
+package fiberidem
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+
+	"github.com/go-idem/idem/core/httpflow"
+)
+
+// Guard makes a route safe to submit twice. It panics where there is no policy.
+func Guard(flow *httpflow.Flow, operation string) fiber.Handler {
+	route := flow.Route(operation)
+	return func(c *fiber.Ctx) error { return route.Serve(exchange{c}) }
+}
+
+// Endpoints serves tokens, status and discard: mount it by app.All("/idempotency/*", …).
+func Endpoints(flow *httpflow.Flow) fiber.Handler {
+	return func(c *fiber.Ctx) error { exchange{c}.Send(flow.Endpoint(exchange{c})); return nil }
+}
+
+// Request is c as flow.Issue takes it, for a page that is rendered with a token.
+func Request(c *fiber.Ctx) httpflow.Request { return exchange{c} }
+
+// exchange is Fiber's. Its strings point into buffers of the connection.
+type exchange struct{ *fiber.Ctx }
+
+func (x exchange) Context() context.Context { return x.UserContext() }
+func (x exchange) Method() string           { return x.Ctx.Method() }
+func (x exchange) Path() string             { return utils.UnsafeString(x.Request().URI().PathOriginal()) }
+func (x exchange) RawQuery() string         { return utils.UnsafeString(x.Request().URI().QueryString()) }
+func (x exchange) Header(name string) []string {
+	return httpflow.Lines(x.Request().Header.PeekAll(name))
+}
+func (x exchange) PathValue(name string) string { return x.Params(name) }
+func (x exchange) RemoteAddr() string           { return x.IP() }
+func (x exchange) Native() any                  { return x.Ctx }
+func (x exchange) SetBody(b *httpflow.Body)     { x.Request().SetBodyStream(b.Reader(), int(b.Size())) }
+func (x exchange) Pass() error                  { return x.Next() }
+func (x exchange) Mark(v httpflow.Verdict)      { x.Set(httpflow.StatusHeader, v.String()) }
+func (x exchange) Release()                     {} // the server sends it once the chain has returned
+func (x exchange) Drop()                        { x.Response().ResetBody() }
+func (x exchange) Fields(to httpflow.FieldReader) {
+	x.Response().Header.VisitAll(func(k, v []byte) { to.Field(utils.UnsafeString(k), utils.UnsafeString(v)) })
+}
+func (x exchange) Body() (io.Reader, int64) {
+	if x.Request().IsBodyStream() {
+		return x.Ctx.Context().RequestBodyStream(), int64(x.Request().Header.ContentLength())
+	}
+	return bytes.NewBuffer(x.Request().Body()), -1
+}
+func (x exchange) Run(ctx context.Context, _ int64) (*httpflow.Reply, error) {
+	defer x.SetUserContext(x.UserContext())
+	x.SetUserContext(ctx)
+	err, res := x.Next(), x.Response()
+	if err != nil && x.App().ErrorHandler(x.Ctx, err) != nil {
+		_ = x.SendStatus(fiber.StatusInternalServerError) // as Fiber does
+	}
+	if res.IsBodyStream() || x.Ctx.Context().Hijacked() {
+		return &httpflow.Reply{Status: res.StatusCode(), Partial: true}, err
+	}
+	if s := res.StatusCode(); s == fiber.StatusNoContent || s == fiber.StatusNotModified || len(res.Body()) == 0 {
+		res.Header.SetNoDefaultContentType(true) // so that Fields tells a type only if one was chosen
+	}
+	return &httpflow.Reply{Status: res.StatusCode(), Body: res.Body()}, err
+}
+func (x exchange) Send(r *httpflow.Reply) {
+	if size := x.Request().Header.ContentLength(); x.Request().IsBodyStream() && !r.Read && (size < 0 || size > 8<<10) {
+		x.Ctx.Context().SetConnectionClose() // or what is left unread would be taken for the next request
+	}
+	x.Response().Header.SetNoDefaultContentType(true)
+	r.Each(x.Response().Header.Set, x.Response().Header.Add)
+	x.Response().SetStatusCode(r.Status)
+	x.Response().SetBodyRaw(r.Body)
+}
