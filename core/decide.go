@@ -33,7 +33,6 @@ type asker struct {
 	provable bool // T1 (b): here "no record" proves "no run"
 	retake   bool // onCrash
 	fp       Fingerprint
-	known    [2]byte // fingerprint versions this guard can compare
 }
 
 // step is what to do next about a record.

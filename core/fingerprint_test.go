@@ -331,7 +331,8 @@ func TestFingerprintOfParts(t *testing.T) {
 		}
 		return n.fingerprintOf(FingerprintChoice{}, list...)
 	}
-	if of("a", "b") != of("a", "b") || of("a", "b").Version != (FingerprintChoice{}).Version() {
+	first, again := of("a", "b"), of("a", "b")
+	if first != again || first.Version != (FingerprintChoice{}).Version() {
 		t.Error("the same parts should have one fingerprint, of the choice's version")
 	}
 	seen := map[Fingerprint]bool{}

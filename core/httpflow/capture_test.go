@@ -42,7 +42,7 @@ func TestTheFirstAnswerIsNotAltered(t *testing.T) {
 			w.Header().Set("Etag", `"7"`)
 			w.WriteHeader(304)
 		}},
-		{"303 and Location", "replayed", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/orders/7", 303) }},
+		{"303 and Location", "replayed", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/orders/7", http.StatusSeeOther) }},
 		{"a body without a type", "replayed", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") }},
 		{"a body whose type is not to be guessed", "replayed", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"] = nil

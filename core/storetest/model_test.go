@@ -157,7 +157,7 @@ func (m *model) leave(r idem.Result, again func() (idem.Result, error)) (idem.Re
 	case m.flaw == lostIsRefused:
 		return idem.Result{Value: []byte("somebody's")}, nil
 	case m.flaw == retries:
-		r, _ = again()
+		_, _ = again()
 		return idem.Result{}, errLost
 	}
 	return idem.Result{}, errLost
