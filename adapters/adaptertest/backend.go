@@ -36,7 +36,7 @@ type Shared struct {
 	Age func(time.Duration) error
 	// Flush loses every record of the prefix.
 	Flush func() error
-	// Close ends the store.
+	// Close ends the store; nil where there is nothing to end.
 	Close func()
 }
 

@@ -10,7 +10,7 @@ import (
 // Counts counts what scripted handlers did. It is the truth the statements are
 // held against: not what was answered, but what ran. Safe for concurrent use.
 type Counts struct {
-	// Identify says whose run this is, for Tally.ByKey: "<scope>|<record name>".
+	// identify says whose run this is: "<scope>|<record name>".
 	identify func(Exchange) string
 	ledger   *os.File
 

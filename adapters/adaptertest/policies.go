@@ -39,14 +39,17 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		return p
 	}
 	return []idem.Policy{
+		// What a crash leaves, taken over or held.
 		quick("retake", idem.Policy{OnCrash: idem.Retake}),
 		quick("hold", idem.Policy{OnCrash: idem.Hold}),
+		// The same for a run that may take no longer than its lease.
 		quick("hung", idem.Policy{OnCrash: idem.Hold, MaxRun: lease}),
 		quick("hungretake", idem.Policy{OnCrash: idem.Retake, MaxRun: lease}),
-		quick("wait", idem.Policy{OnDuplicate: idem.Wait, Wait: 20 * time.Second}),
+		// Every question about endings answered as no preset does.
 		quick("keep", idem.Policy{On4xx: idem.Keep, On5xx: idem.Keep}),
 		quick("loose", idem.Policy{OnOther4xx: idem.Release, On5xx: idem.Doubt}),
-		quick("timed", idem.Policy{}),
+		quick("wait", idem.Policy{OnDuplicate: idem.Wait, Wait: 10 * time.Second}),
+		quick("timed", idem.Policy{}), // behind a timeout middleware
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
 	}
 }

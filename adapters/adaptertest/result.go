@@ -16,7 +16,8 @@ type Result struct {
 	Failures  []string      `json:"failures,omitempty"`  // empty: it holds
 	NotOfThis string        `json:"notOfThis,omitempty"` // why the framework cannot keep it; it was not played
 	Took      time.Duration `json:"took"`
-	Log       string        `json:"-"` // the last lines of the servers' logs, where it failed
+	Plays     int           `json:"plays"` // more than one where the machine stood still meanwhile
+	Log       string        `json:"-"`     // the last lines of the servers' logs, where it failed
 }
 
 // Holds tells that the statement was played and holds.

@@ -39,7 +39,7 @@ func newScene(adapter Adapter, backend Backend) (*scene, error) {
 	}
 	dir, err := os.MkdirTemp("", "adaptertest-")
 	if err != nil {
-		shared.Close()
+		closeShared(shared)
 		return nil, err
 	}
 	return &scene{
@@ -63,8 +63,14 @@ func (s *scene) strike() {
 			s.errorf("a server did not end in order: %v", err)
 		}
 	}
-	s.shared.Close()
+	closeShared(s.shared)
 	_ = os.RemoveAll(filepath.Dir(s.ledger))
+}
+
+func closeShared(sh *Shared) {
+	if sh.Close != nil {
+		sh.Close()
+	}
 }
 
 // errorf notes a failure and goes on.
@@ -87,7 +93,7 @@ func (s *scene) fatalf(format string, args ...any) {
 // callersUp counts how far up the nearest caller is that plays a statement: a
 // failure is of use where the statement is written, not in what it calls.
 func callersUp() int {
-	machinery := []string{"scene.go", "client.go", "raw.go", "answers.go"}
+	machinery := []string{"scene.go", "client.go", "raw.go", "answers.go", "time.go", "suite.go", "panic.go"}
 	for up := 2; up < 20; up++ {
 		_, file, _, ok := runtime.Caller(up)
 		if ok && !slices.Contains(machinery, filepath.Base(file)) {

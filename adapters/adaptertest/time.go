@@ -27,6 +27,9 @@ func (s *scene) later(n Node, passed time.Duration) Node {
 		s.order(n, "/control/expire", map[string]string{"advance": passed.String()}, nil)
 		return s.server(NodeOptions{})
 	}
+	if s.shared.Age == nil {
+		s.fatalf("the backend has neither Advance nor Age: it cannot play what time does")
+	}
 	if err := s.shared.Age(passed); err != nil {
 		s.fatalf("ageing the records: %v", err)
 	}

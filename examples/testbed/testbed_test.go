@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,18 +15,25 @@ import (
 	"time"
 )
 
-// The program is built and driven as scripts outside this repository do it.
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "testbed")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
+// program is the testbed, built once and driven as scripts outside this
+// repository do it.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "testbed-")
+	if err != nil {
+		log.Fatal(err)
 	}
-	return program
+	program = filepath.Join(dir, "testbed")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		log.Fatalf("building the testbed: %v\n%s", err, out)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 func TestFlagsThatCannotBeHonouredAreErrors(t *testing.T) {
-	program := build(t)
 	for _, c := range []struct{ flags, says string }{
 		{"-store postgres", "not there yet"},
 		{"-store mysql", "not there yet"},
@@ -56,13 +64,15 @@ func TestFlagsThatCannotBeHonouredAreErrors(t *testing.T) {
 }
 
 func TestItRunsCountsMisbehavesAndDrains(t *testing.T) {
-	program := build(t)
 	for _, adapter := range []string{"stdhttp", "echo", "fiber"} {
 		for _, store := range []string{"memory", "miniredis"} {
-			t.Run(adapter+"/"+store, func(t *testing.T) { drive(t, start(t, program, "-adapter", adapter, "-store", store, "-control")) })
+			t.Run(adapter+"/"+store, func(t *testing.T) { drive(t, start(t, "-adapter", adapter, "-store", store, "-control")) })
 		}
 	}
 }
+
+// interrupt is what asks a testbed to end.
+const interrupt = syscall.SIGTERM
 
 type testbed struct {
 	t    *testing.T
@@ -71,7 +81,7 @@ type testbed struct {
 	rest *bufio.Reader
 }
 
-func start(t *testing.T, program string, flags ...string) *testbed {
+func start(t *testing.T, flags ...string) *testbed {
 	t.Helper()
 	b := &testbed{t: t, cmd: exec.Command(program, flags...)}
 	b.cmd.Stderr = os.Stderr
@@ -185,7 +195,7 @@ func (b *testbed) drain() {
 			b.t.Fatal("the last request did not begin")
 		}
 	}
-	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := b.cmd.Process.Signal(interrupt); err != nil {
 		b.t.Fatal(err)
 	}
 	if s := <-status; s != 201 {
