@@ -42,8 +42,11 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 	}
 	ctx = context.WithoutCancel(ctx)
 	if g.steps {
+		ctx = WithStoreStep(ctx, step)
+	}
+	if !g.describe.Local { // a call in this process takes as long as it takes
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(WithStoreStep(ctx, step), limit)
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step})

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -15,17 +16,19 @@ import (
 // known about it. A claim that was won ends once, by Complete, Fail, Release,
 // Doubt or End; its methods may be called from any goroutine.
 type Claim struct {
-	g       *Guard
-	id      *identity
-	fp      Fingerprint
-	trace   []byte
-	source  string
-	nonce   owner
-	verdict Verdict
-	won     bool
-	seen    found // what the verdict was read from, where it was not won
-	retry   time.Duration
-	refusal error
+	g        *Guard
+	id       *identity
+	fp       Fingerprint
+	trace    []byte
+	source   string
+	nonce    owner
+	force    bool
+	patience time.Duration
+	verdict  Verdict
+	won      bool
+	seen     found // what the verdict was read from, where it was not won
+	retry    time.Duration
+	refusal  error
 
 	run runContext
 
@@ -133,7 +136,7 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 // asker gathers what judges this claim beside the record.
 func (c *Claim) asker() asker {
 	now := c.g.clock.corrected()
-	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true}
+	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
 	if a.token {
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
@@ -159,7 +162,8 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 			return nil, err
 		}
 	}
-	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, trace: packTrace(in.Trace), source: in.Source, position: -1}
+	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
@@ -241,9 +245,13 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 		case stepCreate:
 			rounds++
 			res, err = c.send(ctx, storeOp{do: doCreate}, c.fresh(StateProcessing, 0))
-		case stepTake:
+		case stepTake, stepForce:
 			rounds++
-			res, err = c.send(ctx, storeOp{do: doSwap, old: f.value}, taken(f, c.fresh(StateProcessing, 0)))
+			claim := taken(f, c.fresh(StateProcessing, 0))
+			if st == stepForce {
+				claim.flags |= flagForced
+			}
+			res, err = c.send(ctx, storeOp{do: doSwap, old: f.value}, claim)
 		case stepBury:
 			rounds++
 			res, err = c.bury(ctx)
@@ -368,14 +376,18 @@ func (c *Claim) unavailable(err error) error {
 // begin starts the run of a won claim.
 func (c *Claim) begin(ctx context.Context) {
 	g := c.g
-	parent := context.WithoutCancel(ctx)
-	if broken.Is(broken.P7Attached) {
-		parent = ctx
+	parent := ctx
+	if c.policy().OnDisconnect != Cancel && !broken.Is(broken.P7Attached) {
+		parent = context.WithoutCancel(ctx)
 	}
 	c.run.Context, c.run.end = context.WithCancelCause(parent)
 	c.run.claim = c
 	c.quiet.L = &c.mu
 	c.start = g.clock.now()
+	if c.rec.flags&flagForced != 0 {
+		g.counts.forced.Add(1)
+		g.log.LogAttrs(ctx, slog.LevelWarn, "run forced over what would have refused it", attrOperation(c), attrKey(c))
+	}
 	g.running.hold(c.id.name, c)
 	g.keeper.add(c, c.due)
 }

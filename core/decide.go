@@ -32,6 +32,7 @@ type asker struct {
 	expired  bool // the token's life is over
 	provable bool // T1 (b): here "no record" proves "no run"
 	retake   bool // onCrash
+	force    bool // asked for, allowed by the policy, and authorised
 	fp       Fingerprint
 }
 
@@ -42,6 +43,7 @@ const (
 	stepAnswer step = iota // the verdict is known
 	stepCreate             // claim: create the record
 	stepTake               // claim: swap what was found
+	stepForce              // the same, over what would have refused it
 	stepBury               // create BURIED
 	stepLook               // load: the time left decides and was not told
 	stepWait               // another owner is running it
@@ -59,6 +61,9 @@ func judge(a asker, f found) (step, Verdict) {
 		return stepAnswer, Uncertain
 	}
 	same, other := compareFingerprints(a, f.rec.fp)
+	if a.force && a.bound && !other && f.rec.state != StateBuried && f.rec.state != StateReleased {
+		return stepForce, 0
+	}
 	switch f.rec.state {
 	case StateProcessing:
 		return judgeProcessing(a, f, same, other)

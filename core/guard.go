@@ -32,6 +32,11 @@ type Config struct {
 	// IssueCheck lets the application refuse to issue a token for a context.
 	IssueCheck func(ctx context.Context, operation, scope, context string) error
 
+	// ForceAuthorizer says whether a request that asks for it may run although
+	// its record refuses it. Without it nobody may; it is required where a
+	// policy's OnDuplicate is Force.
+	ForceAuthorizer func(ctx context.Context, in Intent) bool
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -54,6 +59,7 @@ type Guard struct {
 	prefix   string
 	unscoped bool
 	check    func(ctx context.Context, operation, scope, context string) error
+	mayForce func(ctx context.Context, in Intent) bool
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
@@ -82,7 +88,7 @@ type operation struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -92,6 +98,7 @@ type Stats struct {
 	Unknown   int64 // claims whose outcome stayed unknown and went to the janitor
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
+	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
 }
 
@@ -99,7 +106,7 @@ type Stats struct {
 func (g *Guard) Stats() Stats {
 	return Stats{
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
-		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(),
+		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(),
 	}
 }
 
@@ -110,7 +117,7 @@ func (g *Guard) Stats() Stats {
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
 		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
-		check: cfg.IssueCheck, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
+		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, 250*time.Millisecond),
 		operations: make(map[string]*operation, len(cfg.Policies)), closed: make(chan struct{}),
 	}
@@ -168,6 +175,10 @@ func (g *Guard) configure(cfg Config) error {
 		}
 		if g.operations[p.Operation] != nil {
 			errs = append(errs, fmt.Errorf("policy %q: there are two; an operation has one policy", p.Operation))
+			continue
+		}
+		if p.OnDuplicate == Force && cfg.ForceAuthorizer == nil {
+			errs = append(errs, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 			continue
 		}
 		life, _ := lifeCode(p.TokenLife) // checked above

@@ -18,7 +18,13 @@ type Intent struct {
 	// Fingerprint decides whether a repeat is the same request.
 	Fingerprint Fingerprint
 	Trace       []byte // the traceparent of the span that this request runs in
-	Source      string // where the key came from, for telemetry
+	// Force asks to run although the record refuses it: see Policy.OnDuplicate
+	// and Config.ForceAuthorizer.
+	Force bool
+	// Wait bounds the wait for another owner's run: zero waits as long as the
+	// policy says, and never longer; negative not at all.
+	Wait   time.Duration
+	Source string // where the key came from, for telemetry
 
 	id *identity
 }

@@ -23,14 +23,14 @@ type Policy struct {
 	Traits      []string // client traits a token is bound to: "ip", "user-agent"; empty: none
 	Fingerprint FingerprintChoice
 
-	OnDuplicate  Choice        // while another owner runs: Wait, Reject
+	OnDuplicate  Choice        // while another owner runs: Wait, Reject, Force
 	Wait         time.Duration // how long a duplicate waits
 	On4xx        Choice        // 400 401 403 408 409 413 415 422 425 428 429: Release, Keep
 	OnOther4xx   Choice        // every other 4xx: Keep, Release
 	On5xx        Choice        // 5xx, a panic, a returned error without a status: Release, Doubt, Keep
 	OnCrash      Choice        // a claim whose lease ran out: Hold, Retake
-	OnOutage     Choice        // the store does not answer: Closed
-	OnDisconnect Choice        // the client left: Finish
+	OnOutage     Choice        // the store does not answer: Closed, Open
+	OnDisconnect Choice        // the client left: Finish, Cancel
 
 	Lease     time.Duration // a multiple of 100 ms; renewed every third of it
 	MaxRun    time.Duration // the longest a run may take
@@ -60,13 +60,16 @@ type Choice string
 const (
 	Wait    Choice = "wait"
 	Reject  Choice = "reject"
+	Force   Choice = "force"
 	Release Choice = "release"
 	Keep    Choice = "keep"
 	Doubt   Choice = "doubt"
 	Hold    Choice = "hold"
 	Retake  Choice = "retake"
 	Closed  Choice = "closed"
+	Open    Choice = "open"
 	Finish  Choice = "finish"
+	Cancel  Choice = "cancel"
 )
 
 // YesNo is a boolean that can be left open.
@@ -211,13 +214,13 @@ func (p *Policy) check(store Description) error {
 		got  Choice
 		may  []Choice
 	}{
-		{"onDuplicate", p.OnDuplicate, []Choice{Wait, Reject}},
+		{"onDuplicate", p.OnDuplicate, []Choice{Wait, Reject, Force}},
 		{"on4xx", p.On4xx, []Choice{Release, Keep}},
 		{"onOther4xx", p.OnOther4xx, []Choice{Keep, Release}},
 		{"on5xx", p.On5xx, []Choice{Release, Doubt, Keep}},
 		{"onCrash", p.OnCrash, []Choice{Hold, Retake}},
-		{"onOutage", p.OnOutage, []Choice{Closed}},
-		{"onDisconnect", p.OnDisconnect, []Choice{Finish}},
+		{"onOutage", p.OnOutage, []Choice{Closed, Open}},
+		{"onDisconnect", p.OnDisconnect, []Choice{Finish, Cancel}},
 	}
 	for _, c := range choices {
 		if !slices.Contains(c.may, c.got) {

@@ -88,6 +88,9 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	if undone {
 		out = Releases
 	}
+	if out == Releases && c.rec.flags&flagForced != 0 {
+		out = Doubts // this run had no effect, but the one it was forced over may have
+	}
 	r := c.rec
 	c.last++
 	r.counter, r.note = c.last, c.note

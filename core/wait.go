@@ -188,14 +188,18 @@ func (c *Claim) part() {
 func (g *Guard) await(ctx context.Context, c *Claim) error {
 	c.verdict, c.retry = InFlight, c.retryAfter()
 	p := c.policy()
-	if p.OnDuplicate != Wait {
+	patience := p.Wait
+	if c.patience != 0 {
+		patience = min(patience, c.patience)
+	}
+	if p.OnDuplicate != Wait || patience <= 0 {
 		return nil
 	}
 	defer g.waiters.Add(-1)
 	if g.waiters.Add(1) > maxGuardWaiters {
 		return nil
 	}
-	until := time.NewTimer(p.Wait)
+	until := time.NewTimer(patience)
 	defer until.Stop()
 	var local, used *Claim
 	for {
