@@ -53,6 +53,60 @@ var lifeStatements = []statement{
 		}
 	}},
 
+	{name: "Statement21_AWaiterGetsTheSameAnswerByItsOwnDeadline", play: func(s *scene) {
+		n, gate := s.server(NodeOptions{}), s.gate()
+		send := func(prefer string) *request {
+			r := s.post(n, "/wait/one").key("k").json(`{"n":1}`)
+			if prefer != "" {
+				r = r.with("Prefer", prefer)
+			}
+			return r
+		}
+		first := send("").do("Gate", gate).start()
+		s.arrived(n, gate, 1, first)
+		// Who would not wait is told at once, and who would for a second after it.
+		for _, prefer := range []string{"wait=0", "wait=1"} {
+			refused := send(prefer).send()
+			s.wantProblem(refused, "in-flight", http.StatusConflict)
+			if refused.header.Get("Retry-After") == "" {
+				s.errorf("Prefer: %s is refused without Retry-After", prefer)
+			}
+		}
+		var waiting []<-chan answer
+		for range 20 {
+			waiting = append(waiting, send("").start())
+		}
+		s.open(n, gate)
+		kept := s.await(first)
+		s.wantRan(kept, "executed", http.StatusCreated)
+		for _, w := range waiting {
+			s.wantReplay(kept, s.await(w))
+		}
+		s.wantRuns("/wait/one", 1)
+	}},
+
+	{name: "Statement22_ForceIsForWhoMay", play: func(s *scene) {
+		here, there, gate := s.process(NodeOptions{}), s.process(NodeOptions{}), s.gate()
+		send := func(n Node, user, path string) *request { return s.post(n, path).as(user).key("k").json(`{"n":1}`) }
+		force := func(r *request) *request { return r.with("Idempotency-Force", "1") }
+
+		held := send(here, mayForce, "/force/one").do("Gate", gate).start()
+		s.arrived(here, gate, 1, held)
+		s.want(send(there, mayForce, "/force/one").send(), "in-flight")
+		forced := force(send(there, mayForce, "/force/one")).send()
+		s.wantRan(forced, "executed", http.StatusCreated)
+		s.open(here, gate)
+		s.wantRan(s.await(held), "unprotected", http.StatusCreated) // its settle was refused, its client was not
+		s.wantReplay(forced, send(here, mayForce, "/force/one").send())
+		s.wantRuns("/force/one", 2)
+
+		for path, user := range map[string]string{"/force/mine": "ann", "/hold/mine": mayForce} {
+			s.wantRan(send(here, user, path).send(), "executed", http.StatusCreated)
+			s.want(force(send(here, user, path)).send(), "replayed")
+			s.wantRuns(path, 1)
+		}
+	}},
+
 	{name: "Statement28_AfterAValidationErrorTheSameTokenWorks", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		token := s.issue(n, "ann", "test:form:run", "cart-1")

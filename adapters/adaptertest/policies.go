@@ -49,7 +49,8 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		quick("keep", idem.Policy{On4xx: idem.Keep, On5xx: idem.Keep}),
 		quick("loose", idem.Policy{OnOther4xx: idem.Release, On5xx: idem.Doubt}),
 		quick("wait", idem.Policy{OnDuplicate: idem.Wait, Wait: 10 * time.Second}),
-		quick("timed", idem.Policy{}), // behind a timeout middleware
+		quick("force", idem.Policy{OnDuplicate: idem.Force}), // for those whom ForceAuthorizer lets
+		quick("timed", idem.Policy{}),                        // behind a timeout middleware
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
 	}
 }
