@@ -38,21 +38,28 @@ type cardState struct {
 	read  bool
 	since time.Time
 	alien atomic.Bool // it was made with another name key
+	// disturbed counts the runs without a record, moved those of them that since
+	// was moved for: while they differ, a missing record proves nothing.
+	disturbed, moved atomic.Int64
 }
 
 var errNameKey = errors.New("idem: the store's records were made with another NameKey: give the one they were made with, or another Prefix; a name key is never changed while records live")
 
 // proves is T1 (b): whether no record proves no run, for a token issued then.
-// A token says whole seconds, rounded down, so a stamp that is not before
-// since was not issued before it.
+// A token says whole seconds, rounded down, so one whose stamp is after since
+// was issued after it.
 func (s *cardState) proves(issued time.Time, age time.Duration, p *Policy) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if !s.read || age >= p.Retention-slack {
+	if !s.read || age >= p.Retention-slack || p.OnOutage == Open || s.isDisturbed() {
 		return false
 	}
-	return !issued.Before(s.since) || broken.Is(broken.T6SinceUnread)
+	return issued.After(s.since) || broken.Is(broken.T6SinceUnread)
 }
+
+// isDisturbed tells whether there were runs without a record that since was not
+// moved for yet.
+func (s *cardState) isDisturbed() bool { return s.disturbed.Load() != s.moved.Load() }
 
 func (s *cardState) isRead() bool {
 	s.mu.RLock()
@@ -82,6 +89,7 @@ func (g *Guard) keepCards() {
 		}
 		select {
 		case <-timer.C:
+		case <-g.pokeCards:
 		case <-g.closed:
 			return
 		}
@@ -94,7 +102,7 @@ func (g *Guard) keepCards() {
 
 func (g *Guard) cardsRead() bool {
 	for _, op := range g.operations {
-		if !op.card.isRead() {
+		if !op.card.isRead() || op.card.isDisturbed() {
 			return false
 		}
 	}
@@ -142,6 +150,7 @@ func (g *Guard) readCard(ctx context.Context, op *operation) error {
 
 func (g *Guard) syncCard(ctx context.Context, op *operation) error {
 	res, err := g.ask(ctx, "load", &storeOp{do: doLoad, name: g.cardName(op)})
+	disturbed := op.card.disturbed.Load()
 	for range maxSwaps {
 		if err != nil {
 			return fmt.Errorf("idem: the card of %s: %w", op.policy.Operation, err)
@@ -164,9 +173,11 @@ func (g *Guard) syncCard(ctx context.Context, op *operation) error {
 		}
 		if res.Done && lost {
 			g.madeCard(ctx, op, next)
+			op.card.moved.Store(disturbed)
 			return nil
 		}
 		if res.Done {
+			op.card.wrote(next, disturbed)
 			return nil
 		}
 		if res.Value != nil && res.Left == 0 {
@@ -194,6 +205,15 @@ func (g *Guard) madeCard(ctx context.Context, op *operation, c card) {
 	if before {
 		g.log.LogAttrs(ctx, slogError, "store lost its data: tokens issued before now are forgotten", attrOp(op))
 	}
+}
+
+// wrote notes the card that this process has written, for all runs without a
+// record that came before.
+func (s *cardState) wrote(c card, disturbed int64) {
+	s.mu.Lock()
+	s.since = time.UnixMicro(c.Since)
+	s.mu.Unlock()
+	s.moved.Store(disturbed)
 }
 
 // acceptCard takes over what a card says and returns the card to write in its
@@ -226,6 +246,9 @@ func (g *Guard) acceptCard(ctx context.Context, op *operation, res Result) (card
 	}
 	if res.Left > 0 && res.Left < cardLife/2 {
 		change = true
+	}
+	if op.card.isDisturbed() && !broken.Is(broken.T6SinceStays) {
+		c.Since, change = g.clock.corrected().UnixMicro(), true
 	}
 	if !change {
 		return card{}, nil

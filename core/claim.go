@@ -23,6 +23,8 @@ type Claim struct {
 	source   string
 	nonce    owner
 	force    bool
+	bare     bool   // it runs without a record: the store is out of reach and the policy open
+	meant    []byte // of a bare run: what its claim was to be swapped from
 	patience time.Duration
 	verdict  Verdict
 	won      bool
@@ -190,7 +192,7 @@ func (g *Guard) claim(ctx context.Context, c *Claim) error {
 		err = g.await(obs, c)
 		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
 	}
-	if c.won && c.late() {
+	if c.won && !c.bare && c.late() {
 		c.won, c.known = false, nil
 		g.janitor.mend(c.id, c.rec, nil)
 		err = c.unavailable(errLate)
@@ -259,11 +261,14 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 				return false, c.answer(ctx, found{}, Dead)
 			}
 		}
-		if err != nil {
-			return false, c.unavailable(err)
+		if err != nil && !c.won && st == stepLook && c.opens(f) {
+			c.open(c.fresh(StateProcessing, 0), nil)
 		}
 		if c.won {
 			return false, nil
+		}
+		if err != nil {
+			return false, c.unavailable(err)
 		}
 		f, have = readFound(res), true
 	}
@@ -294,8 +299,12 @@ func (c *Claim) send(ctx context.Context, op storeOp, mine record) (Result, erro
 	}
 	res, err := c.g.ask(ctx, "claim", &op)
 	if err != nil {
-		c.g.counts.unknown.Add(1)
-		c.g.janitor.mend(c.id, mine, op.old)
+		if c.opens(found{}) {
+			c.open(mine, op.old)
+		} else {
+			c.g.counts.unknown.Add(1)
+			c.g.janitor.mend(c.id, mine, op.old)
+		}
 		return res, err
 	}
 	c.hear(&op, mine, first, res)

@@ -61,7 +61,8 @@ func judge(a asker, f found) (step, Verdict) {
 		return stepAnswer, Uncertain
 	}
 	same, other := compareFingerprints(a, f.rec.fp)
-	if a.force && a.bound && !other && f.rec.state != StateBuried && f.rec.state != StateReleased {
+	grave := f.rec.state == StateBuried && !broken.Is(broken.S8ForceFromTheGrave)
+	if a.force && a.bound && !other && !grave && f.rec.state != StateReleased {
 		return stepForce, 0
 	}
 	switch f.rec.state {

@@ -21,7 +21,7 @@ func forced(key string) Intent {
 	return in
 }
 
-func TestForceRunsOverWhatRefuses(t *testing.T) {
+func TestS8_ForceRunsOverWhatRefuses(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		put  func(*testing.T, *Guard)
@@ -88,7 +88,7 @@ func TestForceIsNotForEverybody(t *testing.T) {
 	})
 }
 
-func TestNothingIsForcedOutOfItsGrave(t *testing.T) {
+func TestS8_NothingIsForcedOutOfItsGrave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		g := aged(t, s, forceable)
@@ -130,7 +130,7 @@ func TestForceWithoutAnAuthorizerIsNoConfiguration(t *testing.T) {
 	}
 }
 
-func TestOnDisconnectCancelEndsTheRunInDoubt(t *testing.T) {
+func TestP7_CancelEndsTheRunInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, row := range []struct {
 			name string

@@ -71,10 +71,11 @@ type Guard struct {
 	janitor    *janitor
 	waiters    atomic.Int64
 
-	closing sync.Once
-	closed  chan struct{}  // closed when Close begins
-	cards   sync.WaitGroup // the goroutine that reads cards
-	counts  counters
+	closing   sync.Once
+	closed    chan struct{}  // closed when Close begins
+	pokeCards chan struct{}  // since has to be moved
+	cards     sync.WaitGroup // the goroutine that reads cards
+	counts    counters
 }
 
 // operation is what a guard knows of one operation while it runs.
@@ -88,7 +89,7 @@ type operation struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -98,6 +99,7 @@ type Stats struct {
 	Unknown   int64 // claims whose outcome stayed unknown and went to the janitor
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
+	Open      int64 // runs without a record, because the store was out of reach and the policy open
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
 }
@@ -106,7 +108,7 @@ type Stats struct {
 func (g *Guard) Stats() Stats {
 	return Stats{
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
-		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(),
+		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
 	}
 }
 
@@ -119,7 +121,7 @@ func New(cfg Config) (*Guard, error) {
 		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, 250*time.Millisecond),
-		operations: make(map[string]*operation, len(cfg.Policies)), closed: make(chan struct{}),
+		operations: make(map[string]*operation, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)

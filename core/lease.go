@@ -31,6 +31,9 @@ func (c *Claim) tick() time.Time {
 	}
 	deadline, end := c.deadline, c.start.Add(c.policy().MaxRun)
 	c.mu.Unlock()
+	if c.bare { // there is no lease to lose
+		deadline = end.Add(c.policy().Lease)
+	}
 	switch {
 	case passed(deadline, now) && !broken.Is(broken.P5NoDeadline):
 		c.lose(ErrClaimLost)
@@ -38,7 +41,7 @@ func (c *Claim) tick() time.Time {
 	case passed(end, now) && !broken.Is(broken.P4NoMaxRun):
 		c.end(ErrMaxRun)
 		return time.Time{}
-	case broken.Is(broken.P4NoRenewal):
+	case c.bare || broken.Is(broken.P4NoRenewal):
 		return earliest(deadline, end)
 	}
 	if !c.startWriting(false) { // a mark is on its way and renews as well
@@ -275,6 +278,11 @@ func (c *Claim) MarkEffects(ctx context.Context, note ...string) error {
 	c.startWriting(true)
 	defer c.stopWriting()
 	c.mu.Lock()
+	if c.bare && !c.ended { // nothing can be written ahead, and the policy says: run all the same
+		defer c.mu.Unlock()
+		c.marked, c.note = true, []byte(text)
+		return nil
+	}
 	now := c.g.clock.now()
 	if c.ended || c.lost != nil || passed(c.deadline, now) {
 		defer c.mu.Unlock()

@@ -27,10 +27,11 @@ type shelf struct {
 	mu    sync.Mutex
 	items map[string]shelved
 	// fault is asked before each call; nil lets it pass.
-	fault func(call shelfCall) fault
-	calls []shelfCall
-	local bool
-	late  sync.WaitGroup
+	fault  func(call shelfCall) fault
+	calls  []shelfCall
+	local  bool
+	untold bool // Create does not tell the time left
+	late   sync.WaitGroup
 }
 
 type shelved struct {
@@ -64,7 +65,9 @@ func (s *shelf) UsesStoreStep() bool { return true }
 
 func (s *shelf) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (Result, error) {
 	return s.do(ctx, "create", name, ttl, func() Result {
-		if held, ok := s.at(name); ok {
+		if held, ok := s.at(name); ok && s.untold {
+			return Result{Value: held.value}
+		} else if ok {
 			return Result{Value: held.value, Left: time.Until(held.expires)}
 		}
 		s.items[name] = shelved{value, time.Now().Add(ttl)}

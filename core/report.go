@@ -55,5 +55,11 @@ func costs(p *Policy) (list []string) {
 	if p.OnCrash == Retake {
 		list = append(list, "a run that a crash cut short is run again; where its effects were not undone, the action runs twice")
 	}
+	if p.OnOutage == Open {
+		list = append(list, "while the store is out of reach the action runs without a record; what ran then can run twice, and expired tokens are never told to be dead")
+	}
+	if p.OnDuplicate == Force {
+		list = append(list, "whoever the ForceAuthorizer lets may run the action over a record that refuses it")
+	}
 	return list
 }

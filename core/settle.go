@@ -79,7 +79,8 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 // target encodes the outcome, once: it is sent again byte for byte. c.mu is
 // held.
 func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
-	if out == Releases && !undone && (c.marked || c.run.Err() != nil) {
+	halfway := c.run.Err() != nil && !broken.Is(broken.P7HalfwayReleased)
+	if out == Releases && !undone && (c.marked || halfway) {
 		out = Doubts // it may have had an effect, or was stopped half-way
 	}
 	if c.markErr != nil && !undone {
@@ -88,7 +89,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	if undone {
 		out = Releases
 	}
-	if out == Releases && c.rec.flags&flagForced != 0 {
+	if out == Releases && c.rec.flags&flagForced != 0 && !broken.Is(broken.S8ForcedReleased) {
 		out = Doubts // this run had no effect, but the one it was forced over may have
 	}
 	r := c.rec
@@ -144,14 +145,21 @@ func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (s
 			c.known = f.value
 			c.mu.Unlock()
 		case replyGone:
-			if !create {
+			if !create && !c.bare {
 				c.g.counts.recreated.Add(1)
 			}
-			if p.rec.state == StateReleased || c.g.clock.since(c.start) > p.rec.retention() {
+			if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() {
 				return "recreated", nil // nothing of ours is left to end
 			}
 			create, result = true, "recreated"
 		default:
+			if c.bare && c.meant != nil && string(f.value) == string(c.meant) {
+				create = false
+				c.mu.Lock()
+				c.known = f.value // the claim never came: the outcome takes its place
+				c.mu.Unlock()
+				continue
+			}
 			c.g.counts.stale.Add(1)
 			return "stale", nil
 		}
@@ -160,11 +168,13 @@ func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (s
 }
 
 // verdictOf is what the run's own client is told.
-func verdictOf(s State) Verdict {
-	switch s {
-	case StateReleased:
+func (c *Claim) verdictOf(s State) Verdict {
+	switch {
+	case c.bare:
+		return Unprotected
+	case s == StateReleased:
 		return Released
-	case StateUncertain:
+	case s == StateUncertain:
 		return Uncertain
 	}
 	return Executed
@@ -173,7 +183,7 @@ func verdictOf(s State) Verdict {
 // finish is the end of a claim whose outcome is written, or cannot be.
 func (c *Claim) finish(p *pending, result string) {
 	c.mu.Lock()
-	c.verdict = verdictOf(p.rec.state)
+	c.verdict = c.verdictOf(p.rec.state)
 	if result == "stale" {
 		c.verdict = Unprotected
 		c.outcome = found{}
@@ -196,7 +206,7 @@ func (c *Claim) finish(p *pending, result string) {
 // are answered from it, and the janitor goes on writing it.
 func (c *Claim) hold(p *pending) {
 	c.mu.Lock()
-	c.verdict = verdictOf(p.rec.state)
+	c.verdict = c.verdictOf(p.rec.state)
 	c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
 	c.holding = true
 	c.wakeAll()

@@ -134,7 +134,7 @@ func (c *Claim) view() (found, bool) {
 		return found{}, false
 	case c.outcome.value != nil:
 		return c.outcome, true
-	case c.verdict != 0 || c.lost != nil || passed(c.deadline, c.g.clock.now()):
+	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
 		return found{}, false
 	}
 	return found{value: c.known, left: c.rec.retention(), rec: c.rec}, true

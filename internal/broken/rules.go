@@ -36,6 +36,10 @@ const (
 	S9DriverRetries
 	P11NoTTL
 	I6NoVerdict
+	T6SinceStays
+	S8ForceFromTheGrave
+	S8ForcedReleased
+	P7HalfwayReleased
 )
 
 // Rules is the list `make broken` walks.
@@ -77,4 +81,8 @@ var Rules = []Entry{
 	{P7Attached, "P7-attached", "core/httpflow", "TestP7_TheHandlerOutlivesItsClient", "the handler's context ends with the connection"},
 	{P10PanicUnsettled, "P10-panic-unsettled", "core/httpflow", "TestP10_APanicSettlesAndGoesOn", "a panic or Goexit leaves the claim as it is"},
 	{I6NoVerdict, "I6-no-verdict", "core/httpflow", "TestI6_EveryJudgedRequestEndsWithOneVerdict", "an answer leaves without its verdict"},
+	{T6SinceStays, "T6-since-stays", "core", "TestT6_SinceMovesAfterRunsWithoutARecord", "since stays where it is although the action ran without a record"},
+	{S8ForceFromTheGrave, "S8-force-from-the-grave", "core", "TestS8_NothingIsForcedOutOfItsGrave", "a buried token can be forced"},
+	{S8ForcedReleased, "S8-forced-released", "core", "TestS8_ForceRunsOverWhatRefuses", "a forced run is released"},
+	{P7HalfwayReleased, "P7-halfway-released", "core", "TestP7_CancelEndsTheRunInDoubt", "a run that was stopped half-way is released"},
 }

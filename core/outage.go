@@ -1,0 +1,36 @@
+package idem
+
+import (
+	"context"
+	"log/slog"
+)
+
+// opens tells whether this request may run although the store is out of reach:
+// the policy says so, and nothing is known that stands in the way. An expired
+// token never does: it may be buried (PROTOCOL T1).
+func (c *Claim) opens(f found) bool {
+	if c.policy().OnOutage != Open || f.value != nil {
+		return false
+	}
+	a := c.asker()
+	return a.bound && !(a.token && a.expired)
+}
+
+// open wins a claim without a record. mine is what was sent, or would have
+// been, and meant what it was to be swapped from: the claim may be in the store,
+// or be on its way, so the outcome is written over all of these (PROTOCOL
+// section 9). Until that is done this process answers repeats from the outcome
+// it holds, and the operation's since has to be moved: nobody can tell from a
+// missing record any more that nothing ran.
+func (c *Claim) open(mine record, meant []byte) {
+	c.won, c.bare, c.meant = true, true, meant
+	c.rec, c.known = mine, mine.append(nil)
+	c.due = c.g.clock.now().Add(c.policy().Lease / 3)
+	c.g.counts.open.Add(1)
+	c.id.op.card.disturbed.Add(1)
+	select {
+	case c.g.pokeCards <- struct{}{}:
+	default:
+	}
+	c.g.log.LogAttrs(context.Background(), slog.LevelWarn, "run without a record: the store is out of reach and the policy is open", attrOperation(c), attrKey(c))
+}
