@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +20,7 @@ type card struct {
 	Since        int64    `json:"since"`        // microseconds: from when on every run left a record
 	NameKey      string   `json:"nameKey"`      // check value of the name key
 	Fingerprints []string `json:"fingerprints"` // the last two choices, newest last
+	Retention    int64    `json:"retention"`    // seconds: what every run since then was kept for, at least
 	Policy       string   `json:"policy"`       // hash of the policy of who wrote it last
 	Counter      int      `json:"n"`
 }
@@ -37,13 +36,30 @@ type cardState struct {
 	mu    sync.RWMutex
 	read  bool
 	since time.Time
-	alien atomic.Bool // it was made with another name key
+	// refused is why nothing can be judged under this card, nil or empty while
+	// it can: see cardRefusal.
+	refused atomic.Pointer[cardRefusal]
 	// disturbed counts the runs without a record, moved those of them that since
 	// was moved for: while they differ, a missing record proves nothing.
 	disturbed, moved atomic.Int64
 }
 
-var errNameKey = errors.New("idem: the store's records were made with another NameKey: give the one they were made with, or another Prefix; a name key is never changed while records live")
+// cardRefusal says why a guard cannot work with the records a card stands for.
+// It does not start; where the card can first be read later, every request is
+// unavailable from then on.
+type cardRefusal struct{ text string }
+
+func (r *cardRefusal) Error() string { return r.text }
+
+// refusal is why every request is unavailable, nil where none has to be.
+func (s *cardState) refusal() error {
+	if r := s.refused.Load(); r != nil {
+		return r
+	}
+	return nil
+}
+
+var errNameKey = newCardRefusal("idem: the store's records were made with another NameKey: give the one they were made with, or another Prefix; a name key is never changed while records live")
 
 // proves is T1 (b): whether no record proves no run, for a token issued then.
 // A token says whole seconds, rounded down, so one whose stamp is after since
@@ -71,7 +87,7 @@ func (s *cardState) isRead() bool {
 // protection cannot be told: its card was not read yet.
 func (g *Guard) Degraded(name string) bool {
 	op := g.operations[name]
-	return op == nil || !op.card.isRead() || op.card.alien.Load()
+	return op == nil || !op.card.isRead() || op.card.refusal() != nil
 }
 
 // cardName is the name of an operation's card. No key can make it: those names
@@ -115,8 +131,8 @@ func (g *Guard) readCards(ctx context.Context) error {
 	if err := g.readClock(ctx); err != nil {
 		return err
 	}
-	for _, op := range g.operations {
-		if err := g.readCard(ctx, op); err != nil {
+	for _, s := range g.operations {
+		if err := g.readCard(ctx, s.running.Load()); err != nil {
 			return err
 		}
 	}
@@ -143,28 +159,30 @@ func (g *Guard) confirm(ctx context.Context, op *operation) error {
 // readCard reads one card and makes it where there is none.
 func (g *Guard) readCard(ctx context.Context, op *operation) error {
 	ctx, end := g.step(ctx, Step{Kind: StepCard, Operation: op.policy.Operation})
-	err := g.syncCard(ctx, op)
+	err := g.syncCard(ctx, op, nil)
 	end.End(StepResult{Err: err})
 	return err
 }
 
-func (g *Guard) syncCard(ctx context.Context, op *operation) error {
+// syncCard brings the card and this guard in line. next is the operation under
+// the policy that is to run from then on, nil for the one that runs.
+func (g *Guard) syncCard(ctx context.Context, op, next *operation) error {
 	res, err := g.ask(ctx, "load", &storeOp{do: doLoad, name: g.cardName(op)})
 	disturbed := op.card.disturbed.Load()
 	for range maxSwaps {
 		if err != nil {
 			return fmt.Errorf("idem: the card of %s: %w", op.policy.Operation, err)
 		}
-		value, next, lost := res.Value, card{}, false
+		value, wanted, lost := res.Value, card{}, false
 		if value == nil {
-			next, lost = g.newCard(op), true
-		} else if next, err = g.acceptCard(ctx, op, res); err != nil {
+			wanted, lost = g.newCard(op.orRunning(next)), true
+		} else if wanted, err = g.acceptCard(ctx, op, next, res); err != nil {
 			return err
-		} else if next.Version == 0 {
+		} else if wanted.Version == 0 {
 			return nil // as it should be
 		}
-		wanted, _ := json.Marshal(next)
-		write := storeOp{do: doSwap, name: g.cardName(op), old: value, value: wanted, ttl: cardLife}
+		text, _ := json.Marshal(wanted)
+		write := storeOp{do: doSwap, name: g.cardName(op), old: value, value: text, ttl: cardLife}
 		if lost {
 			write.do = doCreate
 		}
@@ -172,12 +190,12 @@ func (g *Guard) syncCard(ctx context.Context, op *operation) error {
 			continue
 		}
 		if res.Done && lost {
-			g.madeCard(ctx, op, next)
+			g.madeCard(ctx, op, wanted)
 			op.card.moved.Store(disturbed)
 			return nil
 		}
 		if res.Done {
-			op.card.wrote(next, disturbed)
+			op.card.wrote(wanted, disturbed)
 			return nil
 		}
 		if res.Value != nil && res.Left == 0 {
@@ -190,7 +208,7 @@ func (g *Guard) syncCard(ctx context.Context, op *operation) error {
 func (g *Guard) newCard(op *operation) card {
 	return card{
 		Version: 1, Since: g.clock.corrected().UnixMicro(), NameKey: g.names.checkValue(),
-		Fingerprints: []string{op.policy.Fingerprint.String()}, Policy: op.policyHash(),
+		Fingerprints: []string{op.policy.Fingerprint.String()}, Retention: op.policy.keptSeconds(), Policy: op.policyHash(),
 	}
 }
 
@@ -201,6 +219,7 @@ func (g *Guard) madeCard(ctx context.Context, op *operation, c card) {
 	op.card.mu.Lock()
 	before := op.card.read
 	op.card.read, op.card.since = true, time.UnixMicro(c.Since)
+	op.card.refused.Store(nil)
 	op.card.mu.Unlock()
 	if before {
 		g.log.LogAttrs(ctx, slogError, "store lost its data: tokens issued before now are forgotten", attrOp(op))
@@ -218,49 +237,51 @@ func (s *cardState) wrote(c card, disturbed int64) {
 
 // acceptCard takes over what a card says and returns the card to write in its
 // place, of version 0 where it may stay.
-func (g *Guard) acceptCard(ctx context.Context, op *operation, res Result) (card, error) {
+func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result) (card, error) {
 	var c card
 	if err := json.Unmarshal(res.Value, &c); err != nil || c.Version != 1 {
 		return c, fmt.Errorf("idem: the card of %s cannot be read: it was written by another version, or by something else", op.policy.Operation)
 	}
-	alien := c.NameKey != g.names.checkValue() && !broken.Is(broken.T6NameKeyUnread)
+	p, swapping := op.orRunning(next).policy, next != nil
+	refusal := g.refuses(&c, p)
 	since := time.UnixMicro(c.Since)
 	op.card.mu.Lock()
+	first := !op.card.read
 	lost := op.card.read && since.After(op.card.since)
 	if !op.card.read || lost {
 		op.card.since = since
 	}
-	op.card.read = !alien
-	op.card.alien.Store(alien)
+	if !swapping { // a policy that is refused leaves everything as it was
+		op.card.read = refusal == nil
+		op.card.refused.Store(refusal)
+	}
 	op.card.mu.Unlock()
-	if alien {
-		return c, errNameKey
+	if refusal != nil {
+		return c, refusal
 	}
 	if lost {
 		g.log.LogAttrs(ctx, slogError, "card is younger than it was: tokens issued before it are forgotten", attrOp(op))
 	}
-	choice, change := op.policy.Fingerprint.String(), false
-	if !slices.Contains(c.Fingerprints, choice) {
-		c.Fingerprints, change = append(c.Fingerprints, choice), true
-		c.Fingerprints = c.Fingerprints[max(0, len(c.Fingerprints)-2):]
-	}
+	change := c.choose(p.Fingerprint.String(), first || swapping)
+	change = g.retain(ctx, op, &c, p) || change
 	if res.Left > 0 && res.Left < cardLife/2 {
 		change = true
 	}
 	if op.card.isDisturbed() && !broken.Is(broken.T6SinceStays) {
-		c.Since, change = g.clock.corrected().UnixMicro(), true
+		c.Since, change = max(c.Since, g.clock.corrected().UnixMicro()), true
 	}
 	if !change {
 		return card{}, nil
 	}
 	c.Counter++
-	c.Policy = op.policyHash()
+	c.Policy = op.orRunning(next).policyHash()
 	return c, nil
 }
 
 // policyHash is a short hash of a policy, to notice that processes differ.
 func (op *operation) policyHash() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", *op.policy))
+	text, _ := json.Marshal(*op.policy) // plain data: it cannot fail
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 

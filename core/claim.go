@@ -158,7 +158,7 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 		if in, err = g.Verify(ctx, in); err != nil {
 			var refused *RefusedError
 			if errors.As(err, &refused) {
-				id := &identity{op: g.operations[in.Operation]}
+				id := &identity{op: g.operation(in.Operation)}
 				return &Claim{g: g, id: id, verdict: refused.Verdict, refusal: refused.Err}, nil
 			}
 			return nil, err
@@ -176,8 +176,8 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 
 // claim fills in c.
 func (g *Guard) claim(ctx context.Context, c *Claim) error {
-	if c.id.op.card.alien.Load() {
-		return c.unavailable(errNameKey)
+	if err := c.id.op.card.refusal(); err != nil {
+		return c.unavailable(err)
 	}
 	local, open := g.running.enter(c.id.name)
 	if !open {
@@ -281,7 +281,7 @@ func (c *Claim) fresh(s State, flags byte) record {
 	p := c.policy()
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
-		lease: uint16(p.Lease / minLease), t0: uint32(p.Retention / time.Second), fp: c.fp, trace: c.trace,
+		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 	}
 }
 

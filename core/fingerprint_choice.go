@@ -152,8 +152,11 @@ func listed(entries []string) string {
 // every fingerprint: the first of the SHA-256 of String, 1 where that is 0. Two
 // choices may share one by chance; the guard refuses a new choice that shares
 // its byte with one still in use (PROTOCOL section 7).
-func (c FingerprintChoice) Version() byte {
-	sum := sha256.Sum256([]byte(c.String()))
+func (c FingerprintChoice) Version() byte { return choiceVersion(c.String()) }
+
+// choiceVersion is the version of a choice as String tells it.
+func choiceVersion(text string) byte {
+	sum := sha256.Sum256([]byte(text))
 	return max(sum[0], 1)
 }
 

@@ -65,7 +65,7 @@ type Guard struct {
 	clock    *clock
 
 	settleWait time.Duration
-	operations map[string]*operation
+	operations map[string]*standing
 	running    runningClaims
 	keeper     *keeper
 	janitor    *janitor
@@ -78,13 +78,21 @@ type Guard struct {
 	counts    counters
 }
 
-// operation is what a guard knows of one operation while it runs.
+// operation is an operation under one policy. It never changes: another policy
+// makes another one, and whoever began with this one ends with it.
 type operation struct {
+	*standing
 	policy *Policy
 	margin time.Duration
 	life   byte // code of the life of new tokens
-	card   cardState
-	usual  durations // how long handlers took
+}
+
+// standing is what a guard knows of an operation whatever its policy.
+type standing struct {
+	swap    sync.Mutex // one change of policy at a time
+	running atomic.Pointer[operation]
+	card    cardState
+	usual   durations // how long handlers took
 }
 
 // counters are kept for Stats; the observer tells the same as it happens.
@@ -115,13 +123,14 @@ func (g *Guard) Stats() Stats {
 // New builds a guard. Everything that is wrong with cfg is reported in one
 // error, by name. A store that does not answer now is no error: requests are
 // judged by onOutage until it does, and [Guard.Ready] says so. A store whose
-// records were made with another NameKey is one.
+// records were made with another NameKey is one, and so is one whose card keeps
+// a fingerprint choice that cannot be told from a policy's.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
 		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, 250*time.Millisecond),
-		operations: make(map[string]*operation, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
+		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -133,7 +142,8 @@ func New(cfg Config) (*Guard, error) {
 	g.keeper = newKeeper(g.clock)
 	g.janitor = newJanitor(g)
 	g.log.Info("idem started", "report", g.Report())
-	if err := g.readCards(context.Background()); errors.Is(err, errNameKey) {
+	var refused *cardRefusal
+	if err := g.readCards(context.Background()); errors.As(err, &refused) {
 		g.keeper.stop()
 		g.janitor.stop()
 		return nil, err
@@ -183,9 +193,10 @@ func (g *Guard) configure(cfg Config) error {
 			errs = append(errs, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 			continue
 		}
-		life, _ := lifeCode(p.TokenLife) // checked above
 		tokens = tokens || p.UsesToken()
-		g.operations[p.Operation] = &operation{policy: &p, margin: g.margin(&p), life: life}
+		s := &standing{}
+		s.running.Store(g.under(s, &p))
+		g.operations[p.Operation] = s
 	}
 	errs = append(errs, g.configureKeys(cfg, tokens)...)
 	if err := errors.Join(errs...); err != nil {
@@ -204,7 +215,7 @@ func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
 	} else {
 		g.names = names
 	}
-	if g.signer == nil && tokens {
+	if g.signer == nil && (tokens || g.describe.Local) { // a policy may take tokens later
 		if !g.describe.Local {
 			return append(errs, errors.New("config: Signer is nil, but a policy takes tokens and the store outlives this process: every process needs the same signing keys"))
 		}
@@ -246,21 +257,37 @@ func (g *Guard) Close(ctx context.Context) error {
 	return undone
 }
 
-// Policy returns the running policy of an operation, defaults filled in. It is
-// shared: do not change it.
+// operation returns the operation of that name under its running policy, nil
+// where there is none.
+func (g *Guard) operation(name string) *operation {
+	if s := g.operations[name]; s != nil {
+		return s.running.Load()
+	}
+	return nil
+}
+
+// under returns an operation under a policy that was checked.
+func (g *Guard) under(s *standing, p *Policy) *operation {
+	life, _ := lifeCode(p.TokenLife)
+	return &operation{standing: s, policy: p, margin: g.margin(p), life: life}
+}
+
+// Policy returns the running policy of an operation, defaults filled in, and
+// false where there is no such operation. It is shared: do not change it. The
+// pointer is the same until [Guard.SetPolicy] puts another in its place.
 func (g *Guard) Policy(name string) (*Policy, bool) {
-	op := g.operations[name]
+	op := g.operation(name)
 	if op == nil {
 		return nil, false
 	}
 	return op.policy, true
 }
 
-// Policies returns a copy of every policy, by operation.
+// Policies returns a copy of every running policy, by operation.
 func (g *Guard) Policies() []Policy {
 	list := make([]Policy, 0, len(g.operations))
-	for _, op := range g.operations {
-		list = append(list, *op.policy)
+	for _, s := range g.operations {
+		list = append(list, *s.running.Load().policy)
 	}
 	slices.SortFunc(list, func(a, b Policy) int {
 		if a.Operation < b.Operation {

@@ -49,7 +49,7 @@ const maxIntentKey = 1024
 // ErrUnknownOperation say that the caller is wrong. A token that is ours but
 // not for this context passes: whatever it ran already is still answered.
 func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
-	op := g.operations[in.Operation]
+	op := g.operation(in.Operation)
 	if op == nil {
 		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
 	}

@@ -25,7 +25,7 @@ var ErrNoContext = errors.New("idem: tokens of this operation are bound to a con
 func (g *Guard) Issue(ctx context.Context, req TokenRequest) (t Token, err error) {
 	ctx, end := g.step(ctx, Step{Kind: StepIssue, Operation: req.Operation})
 	defer func() { end.End(StepResult{Err: err}) }()
-	op := g.operations[req.Operation]
+	op := g.operation(req.Operation)
 	switch {
 	case op == nil:
 		return t, fmt.Errorf("%w: %q", ErrUnknownOperation, req.Operation)

@@ -237,11 +237,31 @@ func (p *Policy) check(store Description) error {
 			wrong("method %s is safe by definition and cannot be guarded", m)
 		}
 	}
+	p.checkPlaces(wrong)
 	p.checkTimes(store, wrong)
 	if p.MaxBody < 0 || p.MaxKeptBody < 0 {
 		wrong("maxBody and maxKeptBody must not be negative")
 	}
 	return errors.Join(errs...)
+}
+
+// checkPlaces checks what names a place in a request. Whoever misspells one
+// must hear it at the start: read as nothing, it would bind tokens to nothing.
+func (p *Policy) checkPlaces(wrong func(string, ...any)) {
+	kind, name, _ := strings.Cut(p.Context, ":")
+	if p.Context != "" && (name == "" || !slices.Contains([]string{"path", "query", "header", "form", "json"}, kind)) {
+		wrong("context %q is none of path:NAME, query:NAME, header:NAME, form:NAME, json:/POINTER", p.Context)
+	}
+	for _, trait := range p.Traits {
+		if trait != "ip" && trait != "user-agent" {
+			wrong("trait %q is none of ip, user-agent", trait)
+		}
+	}
+	for _, m := range p.Methods {
+		if m == "" || strings.ContainsFunc(m, func(r rune) bool { return r < 'A' || r > 'Z' }) {
+			wrong("method %q is not of capital letters, such as POST", m)
+		}
+	}
 }
 
 func (p *Policy) checkTimes(store Description, wrong func(string, ...any)) {

@@ -33,7 +33,7 @@ func (g *Guard) Report() string {
 		fmt.Fprintf(&b, ", its clock is not told: hosts must agree within %v\n", slack)
 	}
 	for _, p := range g.Policies() {
-		op := g.operations[p.Operation]
+		op := g.operation(p.Operation)
 		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",
 			p.Operation, or(string(p.Preset), "no preset"), strings.Join(p.Key, ", "), p.KeyRequired == Yes,
 			p.Lease, op.margin, p.MaxRun, p.Retention, p.TokenLife)

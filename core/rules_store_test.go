@@ -12,7 +12,7 @@ import (
 // issued is a token of this guard's, stamped at the time given.
 func issued(t testing.TB, g *Guard, at time.Time) Token {
 	t.Helper()
-	tok, err := g.signer.issue(at, g.operations[testOperation].life, testOperation, "alice", "", nil)
+	tok, err := g.signer.issue(at, g.operation(testOperation).life, testOperation, "alice", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,8 +79,7 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 // target encodes the outcome, once: it is sent again byte for byte. c.mu is
 // held.
 func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
-	halfway := c.run.Err() != nil && !broken.Is(broken.P7HalfwayReleased)
-	if out == Releases && !undone && (c.marked || halfway) {
+	if out == Releases && !undone && (c.marked || c.stopped()) {
 		out = Doubts // it may have had an effect, or was stopped half-way
 	}
 	if c.markErr != nil && !undone {
@@ -115,6 +114,11 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	}
 	c.final = pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
 	return &c.final
+}
+
+// stopped tells whether the context of the run ended before the run did.
+func (c *Claim) stopped() bool {
+	return c.run.Err() != nil && !broken.Is(broken.P7HalfwayReleased)
 }
 
 // attempt tries once to put the outcome in place of the claim. An error says
