@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"time"
 
 	idem "github.com/go-idem/idem/core"
@@ -40,29 +40,41 @@ type answer struct {
 	body    []byte
 }
 
+// formKind is the content type of a form.
+const formKind = "application/x-www-form-urlencoded"
+
 // send writes one request and does not wait for its answer. base is the server
 // it goes to; a nil form makes it a GET.
 func (b *browser) send(ctx context.Context, base, path string, form url.Values, st *stage) (*exchange, error) {
-	var body io.Reader
-	method := http.MethodGet
-	if form != nil {
-		method, body = http.MethodPost, strings.NewReader(form.Encode())
+	extra := map[string]string{}
+	if st != nil {
+		extra[stageHeader] = st.id
 	}
-	req, err := http.NewRequest(method, base+path, body)
+	if form == nil {
+		return b.write(ctx, http.MethodGet, base+path, nil, extra)
+	}
+	return b.post(ctx, base, path, formKind, []byte(form.Encode()), extra)
+}
+
+// post writes a request with a body of some kind.
+func (b *browser) post(ctx context.Context, base, path, kind string, body []byte, extra map[string]string) (*exchange, error) {
+	headers := map[string]string{"Content-Type": kind, "Origin": b.base}
+	maps.Copy(headers, extra)
+	return b.write(ctx, http.MethodPost, base+path, bytes.NewReader(body), headers)
+}
+
+func (b *browser) write(ctx context.Context, method, url string, body io.Reader, headers map[string]string) (*exchange, error) {
+	req, err := http.NewRequest(method, url, body)
 	if err != nil {
 		return nil, err
 	}
 	req.Close = true
 	req.Header.Set("Accept", "text/html")
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Origin", b.base)
+	for name, value := range headers {
+		req.Header.Set(name, value)
 	}
 	for name, value := range b.cookies {
 		req.AddCookie(&http.Cookie{Name: name, Value: value})
-	}
-	if st != nil {
-		req.Header.Set(stageHeader, st.id)
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", req.URL.Host)
 	if err != nil {

@@ -29,6 +29,13 @@ func (s *shop) routes() []route {
 		route{method: "POST", path: "/new-cart", serve: ours(s.newCart)},
 		route{method: "POST", path: "/pace", serve: ours(s.setPace)},
 		route{method: "POST", path: "/reset", serve: ours(s.reset)},
+		route{method: "POST", path: "/script", serve: ours(s.setScript)},
+		route{method: "GET", path: "/lab", serve: s.showLab},
+		route{method: "GET", path: "/tables", serve: s.tellTables},
+		route{method: "GET", path: "/js/", param: "file", serve: showScript},
+		route{method: "POST", path: tokensPath, serve: ours(s.giveToken)},
+		route{method: "POST", path: "/scenes/", param: "name", serve: ours(s.openScene)},
+		route{method: "POST", path: "/showings/", param: "id", serve: ours(s.playScene)},
 	)
 }
 
@@ -75,7 +82,15 @@ func (s *shop) placeOrder(r *request) reply {
 	if s.doom.strike(afterRow) {
 		return nobody
 	}
-	return seeOther("/orders/" + strconv.Itoa(number))
+	to := "/orders/" + strconv.Itoa(number)
+	if r.wantsJSON() {
+		// A script is told by the answer itself: fetch would follow a redirect and
+		// hear what the next page says, which is no word about this order.
+		placed := tell(http.StatusCreated, map[string]any{"number": number, "at": to})
+		placed.to = to
+		return placed
+	}
+	return seeOther(to)
 }
 
 // nobody is the answer of a server that is dead: it goes nowhere.
@@ -110,6 +125,9 @@ func (s *shop) takeTime(r *request) error {
 // refuse shows the form again, with what is wrong and with the same token: the
 // refusal had no effect, so the corrected form is the same order's next try.
 func (s *shop) refuse(r *request, v visitor, typed orderForm) reply {
+	if r.wantsJSON() {
+		return tell(http.StatusUnprocessableEntity, typed.wrong())
+	}
 	page := shown{visitor: v, form: cartForm{cart: r.form.Get("cart")}, state: idem.StateReleased}
 	page.form.token, _ = idem.ParseToken(r.form.Get(idem.TokenField))
 	return s.render(http.StatusUnprocessableEntity, r, page, view{typed: &typed})

@@ -10,7 +10,11 @@ import (
 	"time"
 
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/core/httpflow"
 )
+
+// tokenHeader carries a form's token where a script sends it.
+const tokenHeader = "Idempotency-Token"
 
 // logLine is one request to the order handler, as the shop tells it. It holds
 // hashes where the request held secrets.
@@ -19,9 +23,8 @@ type logLine struct {
 	Owner   string // whose request: a visitor's short hash
 	Form    string // which form: its token's short hash
 	Status  int    // 0 where no answer was made
-	Verdict string
+	Verdict string // or one of the words for what happened on the way
 	Took    time.Duration
-	Note    string // instead of a verdict, where a line is not about a request
 }
 
 const logKept = 200 // lines
@@ -57,26 +60,54 @@ func (l *requestLog) reset() {
 	l.lines = nil
 }
 
-// watch begins the log line of one request in front of the guard, and follows
-// it for the trouble it is staged for, if any. Call the function it returns with
-// the answer.
-func (s *shop) watch(cookies, stageID string, body []byte) func(status int, verdict string) {
-	begun, v := time.Now(), visitorFrom(cookies)
-	line := logLine{At: begun, Owner: v.hash()}
-	if form, err := url.ParseQuery(string(body)); err == nil {
-		line.Form = s.formHash(v, form.Get(idem.TokenField))
+// watching is one request in front of the guard, followed to its end.
+type watching struct {
+	shop  *shop
+	line  logLine
+	stage *stage // nil for a request that plays no part
+	send  string // which send of a page's script it is
+	word  word   // what answered in the shop's place, if anything did
+}
+
+// watch begins the log line of a request, and follows it for the trouble it is
+// staged for, if any.
+func (s *shop) watch(header func(name string) string, body []byte) *watching {
+	v := visitorFrom(header("Cookie"))
+	w := &watching{shop: s, line: logLine{At: time.Now(), Owner: v.hash()}, stage: s.stages.find(header(stageHeader)), send: header(shopSendHeader)}
+	token := header(tokenHeader)
+	if form, err := url.ParseQuery(string(body)); err == nil && token == "" {
+		token = form.Get(idem.TokenField)
 	}
-	st := s.stages.find(stageID)
-	if st != nil {
-		st.arrived.happen()
+	w.line.Form = s.formHash(v, token)
+	if w.stage != nil {
+		w.stage.arrived.happen()
 	}
-	return func(status int, verdict string) {
-		line.Status, line.Verdict, line.Took = status, verdict, time.Since(begun)
-		s.log.add(line)
-		if st != nil {
-			st.finished.happen()
-		}
+	return w
+}
+
+// show is the page's own play that the request belongs to, nil if there is none.
+func (w *watching) show() *showing {
+	if w.stage == nil {
+		return nil
 	}
+	return w.stage.show
+}
+
+// answered ends the line with the answer, and says whether the play wants the
+// answer lost. Call it once.
+func (w *watching) answered(status int, verdict string) (lost bool) {
+	if verdict == "" {
+		verdict = w.word.Verdict
+	}
+	w.line.Status, w.line.Verdict, w.line.Took = status, verdict, time.Since(w.line.At)
+	w.shop.log.add(w.line)
+	if show := w.show(); show != nil {
+		lost = show.passed(w.line, w.send)
+	}
+	if w.stage != nil {
+		w.stage.finished.happen()
+	}
+	return lost
 }
 
 // watched puts the log around a net/http handler. It looks at the form and
@@ -88,9 +119,13 @@ func (s *shop) watched(next http.Handler) http.Handler {
 			io.Reader
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(seen), r.Body), r.Body}
-		answered := s.watch(r.Header.Get("Cookie"), r.Header.Get(stageHeader), seen)
+		watching := s.watch(r.Header.Get, seen)
+		if show := watching.show(); show != nil {
+			show.serve(w, r, seen, watching, next)
+			return
+		}
 		seeing := &statusWriter{ResponseWriter: w}
-		defer func() { answered(seeing.status, w.Header().Get("Idempotency-Status")) }()
+		defer func() { watching.answered(seeing.status, w.Header().Get(httpflow.StatusHeader)) }()
 		next.ServeHTTP(seeing, r)
 	})
 }

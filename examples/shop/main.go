@@ -6,8 +6,10 @@
 // starts at once (on an embedded miniredis) and prints the address of a page.
 // On it you can order tea, double-click, go back, press again, and let the shop
 // stage troubles against itself over real connections: a dropped first request,
-// a lost answer, an expired form, a server killed in the middle of an order. The
-// page works without a line of JavaScript.
+// a lost answer, an expired form, a server killed in the middle of an order. With
+// JavaScript the page plays them itself, by idem.js; it works without a line of it,
+// and a button turns it off. Its trouble lab (/lab) shows the usual helper, "425? New
+// token, send again", buying twice in your own browser, beside idem.js, which does not.
 //
 //	-adapter stdhttp|echo|fiber      the framework it is served with
 //	-store miniredis|memory|redis    where records are kept
@@ -16,11 +18,16 @@
 //	-selfcheck                       plays every trouble, prints one table, exits 1 if a row is off
 //	-without=guard                   the same shop with nothing in front of the order handler
 //
+// With OTEL_EXPORTER_OTLP_ENDPOINT in the environment it sends traces and metrics
+// there (OTLP over HTTP), named by OTEL_SERVICE_NAME, "idem-shop" if that is empty.
+//
 // Where to read: orderPolicy in shop.go says how an order is guarded,
 // placeOrder in handlers.go is the guarded action, serve_stdhttp.go,
 // serve_echo.go and serve_fiber.go put the guard before it (one line each),
-// visitor.go keeps a form's token with its cart, trouble.go stages the troubles,
-// and table.go is the order table in which everything is counted.
+// visitor.go keeps a form's token with its cart and token.go hands it to idem.js,
+// page.html holds the form, trouble.go stages the troubles, scene.go those that the
+// page plays (js/scenes.js), lab.go the lab, otlp.go sends traces, and table.go is
+// the order table in which everything is counted.
 package main
 
 import (
@@ -45,6 +52,9 @@ const listening = "listening on "
 
 // closeLimit is how long requests under way may take to finish at the end.
 const closeLimit = 5 * time.Second
+
+// exportLimit is how long a collector may take to receive what is left.
+const exportLimit = 2 * time.Second
 
 func main() {
 	if os.Getenv(workerEnv) != "" {
@@ -88,6 +98,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else {
 		fmt.Fprintf(stdout, "The shop is open: %s, records in %s, orders in %s.\nOpen the address in a browser. Ctrl-C closes the shop.\n",
 			opts.adapter, demo.srv.shop.store, demo.srv.shop.table.path)
+		if demo.export != nil {
+			fmt.Fprintf(stdout, "It sends %s.\n", demo.export.to)
+		}
 		select {
 		case <-ctx.Done():
 		case err := <-demo.srv.done:
@@ -107,16 +120,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // demo is a shop with everything it stands on.
 type demo struct {
-	srv   *server
-	store *openedStore
-	dir   string
+	srv    *server
+	store  *openedStore
+	export *export
+	dir    string
+	stderr io.Writer
 }
 
 // openDemo opens the store, builds the shop and serves it.
 func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err error) {
-	d = &demo{}
+	d = &demo{stderr: stderr}
 	defer func() {
 		if err != nil {
+			over, cancel := context.WithTimeout(context.Background(), exportLimit)
+			defer cancel()
+			_ = d.export.close(over) // of a shop that never opened
 			d.free()
 		}
 	}()
@@ -126,7 +144,11 @@ func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err
 	if d.store, err = openStore(ctx, opts.store, opts.redis); err != nil {
 		return d, err
 	}
+	if d.export, err = openExport(ctx); err != nil {
+		return d, err
+	}
 	s, err := newShop(shopConfig{
+		export:  d.export,
 		adapter: opts.adapter, storeWords: d.store.words, server: "this server", guarded: opts.guarded,
 		keys: newKeys(), store: d.store.records, table: openTable(filepath.Join(d.dir, "orders.jsonl")),
 		logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -147,8 +169,15 @@ func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err
 	} else {
 		s.player.spawn = spawnProcess(s, d.store.redis)
 	}
-	if d.srv, err = serve(s, ln); err != nil {
-		return d, errors.Join(err, ln.Close(), s.close(ctx))
+	host, _, err := net.SplitHostPort(ln.Addr().String())
+	if err == nil {
+		s.lab, err = openLab(s, host)
+	}
+	if err == nil {
+		d.srv, err = serve(s, ln)
+	}
+	if err != nil {
+		return d, errors.Join(err, s.lab.close(), ln.Close(), s.close(ctx))
 	}
 	return d, nil
 }
@@ -159,7 +188,13 @@ func (d *demo) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	defer d.free()
-	return errors.Join(d.srv.close(ctx), d.store.redis.sweep(ctx, d.srv.shop.keys.Prefix))
+	err := errors.Join(d.srv.close(ctx), d.store.redis.sweep(ctx, d.srv.shop.keys.Prefix))
+	ctx, cancel = context.WithTimeout(context.Background(), exportLimit)
+	defer cancel()
+	if lost := d.export.close(ctx); lost != nil {
+		fmt.Fprintln(d.stderr, "shop: the last traces and metrics were not taken:", lost) // no reason to fail
+	}
+	return err
 }
 
 func (d *demo) free() {

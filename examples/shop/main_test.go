@@ -164,15 +164,23 @@ func TestNothingIsLeftWhenTheShopIsClosed(t *testing.T) {
 	for _, adapter := range adapters {
 		t.Run(adapter, func(t *testing.T) {
 			_ = run(t.Context(), []string{"-selfcheck", "-store", "memory", "-adapter", adapter}, &buffer{}, &buffer{})
-			for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-				left := ourGoroutines()
-				if len(left) == 0 {
-					return
-				} else if time.Since(begun) > 5*time.Second {
-					t.Fatalf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
-				}
+			eventually(t, "no goroutine of ours is left", func() bool { return len(ourGoroutines()) == 0 })
+			if left := ourGoroutines(); len(left) > 0 {
+				t.Fatalf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
 			}
 		})
+	}
+}
+
+// eventually waits, five seconds at most, until something is so; it reports where
+// it does not come to be.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for begun := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 5*time.Second {
+			t.Error("it did not come to be: " + what)
+			return
+		}
 	}
 }
 

@@ -94,6 +94,23 @@ func readForm(values url.Values) (f orderForm, ok bool) {
 	return f, ok
 }
 
+// wrong lists what is wrong with the form by field, for a script.
+func (f orderForm) wrong() map[string]string {
+	list := map[string]string{}
+	for _, line := range f.Lines {
+		if line.Wrong != "" {
+			list[line.Field] = line.Wrong
+		}
+	}
+	if f.WrongName != "" {
+		list["name"] = f.WrongName
+	}
+	if f.WrongCart != "" {
+		list["cart"] = f.WrongCart
+	}
+	return list
+}
+
 // order turns a form that was read without fault into a row.
 func (f orderForm) order() placedOrder {
 	o := placedOrder{Name: f.Name}

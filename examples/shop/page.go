@@ -10,6 +10,7 @@ import (
 	"time"
 
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/frontend"
 )
 
 //go:embed page.html
@@ -21,13 +22,13 @@ var style []byte
 // layout is the shop's one page.
 var layout = template.Must(template.New("page").Funcs(template.FuncMap{
 	"euros":  euros,
-	"clock":  func(t time.Time) string { return t.Local().Format("15:04:05") },
+	"clock":  clock,
 	"until":  func(t time.Time) string { return t.Local().Format("15:04") },
 	"took":   took,
 	"word":   wordOf,
 	"orders": orders,
 	"status": func(code int) string { return strings.TrimSpace(http.StatusText(code)) },
-	"inc":    func(i int) int { return i + 1 },
+	"idem":   func() template.HTML { return frontend.Tag(assetsPath) },
 }).Parse(pageText))
 
 // view is what a page shows besides the shop itself.
@@ -40,6 +41,8 @@ type view struct {
 // pageData is what page.html is filled with.
 type pageData struct {
 	Guarded         bool
+	Script          bool   // the page loads idem.js; else it has no script at all
+	User            string // a hash of the visitor, for idem.js
 	Adapter, Store  string
 	Cart, Token     string
 	FormHash        string
@@ -52,6 +55,8 @@ type pageData struct {
 	Played          *played
 	PlayedOrders    []orderRow
 	Groups          []troubleGroup
+	SceneGroup      string
+	Scenes          []scene // that only a page can play
 	Orders          []orderRow
 	OrderCount      int
 	Log             []logRow
@@ -85,9 +90,10 @@ const (
 // render fills in the page.
 func (s *shop) render(status int, r *request, form shown, v view) reply {
 	data := pageData{
-		Guarded: s.guarded, Adapter: adapterWords[s.adapter], Store: s.store,
+		Guarded: s.guarded, Script: hasScript(r), User: form.visitor.hash(), Adapter: adapterWords[s.adapter], Store: s.store,
 		Cart: form.form.cart, Token: form.form.token.Reveal(), FormState: stateWords(form.state), FormUntil: form.form.token.ExpiresAt(),
 		IsSlow: r.cookie(paceCookie) == "slow", Pace: slowPace, Placed: v.placed, Played: v.played, Groups: groups(),
+		SceneGroup: sceneGroup, Scenes: pageOnly(),
 	}
 	data.FormHash = s.formHash(form.visitor, data.Token)
 	rows, err := s.table.all()
@@ -104,17 +110,24 @@ func (s *shop) render(status int, r *request, form shown, v view) reply {
 		data.Form = emptyForm()
 	}
 	s.fillOrders(&data, rows, you, v.played)
-	if s.player != nil {
-		for _, line := range s.log.latest(logShown) {
-			from, yours := s.whose(line.Owner, you)
-			data.Log = append(data.Log, logRow{logLine: line, From: from, Yours: yours})
-		}
-	}
+	data.Log = s.latestLog(you)
 	var page bytes.Buffer
 	if err := layout.Execute(&page, data); err != nil {
 		return plain(http.StatusInternalServerError, "the page cannot be shown")
 	}
-	return reply{status: status, kind: "text/html; charset=utf-8", body: page.Bytes(), cookies: form.cookies}
+	return reply{status: status, kind: "text/html; charset=utf-8", body: page.Bytes(), cookies: form.cookies, scripts: data.Script}
+}
+
+// latestLog lists the newest requests first.
+func (s *shop) latestLog(you string) (rows []logRow) {
+	if s.player == nil {
+		return nil
+	}
+	for _, line := range s.log.latest(logShown) {
+		from, yours := s.whose(line.Owner, "", you)
+		rows = append(rows, logRow{logLine: line, From: from, Yours: yours})
+	}
+	return rows
 }
 
 // fillOrders lists the newest orders first.
@@ -122,7 +135,7 @@ func (s *shop) fillOrders(data *pageData, rows []placedOrder, you string, shown 
 	data.OrderCount = len(rows)
 	for i := len(rows) - 1; i >= 0; i-- {
 		row := orderRow{placedOrder: rows[i]}
-		row.From, row.Yours = s.whose(row.Owner, you)
+		row.From, row.Yours = s.whose(row.Owner, row.Cart, you)
 		row.Fresh = shown != nil && row.Owner == shown.Owner
 		if row.Fresh && len(data.PlayedOrders) < ordersShown {
 			data.PlayedOrders = append(data.PlayedOrders, row)
@@ -133,9 +146,13 @@ func (s *shop) fillOrders(data *pageData, rows []placedOrder, you string, shown 
 	}
 }
 
-// whose says who somebody is to the one who looks at the page.
-func (s *shop) whose(owner, you string) (name string, yours bool) {
+// whose says who somebody is to the one who looks at the page: the visitor of a
+// trouble that was played, or whoever filled this cart.
+func (s *shop) whose(owner, cart, you string) (name string, yours bool) {
 	if owner == you {
+		if show := s.shows.ofCart(cart); show != nil {
+			return "you: " + show.scene.Title, true
+		}
 		return "you", true
 	}
 	if s.player != nil {

@@ -78,6 +78,9 @@ func (p *played) Came() string {
 	return strings.Join(list, ", ")
 }
 
+// Says counts the orders in one sentence.
+func (p *played) Says() string { return verdictOn(p.OK, p.Runs, p.Trouble.Runs) }
+
 // act is a trouble being played.
 type act struct {
 	*player

@@ -64,7 +64,8 @@ func serveHTTP(h http.Handler, ln net.Listener) (run func() error, stop func(con
 func (srv *server) close(ctx context.Context) error {
 	s := srv.shop
 	s.closing.Do(func() { close(s.closed) })
-	err := srv.stop(ctx)
+	s.shows.endAll()
+	err := errors.Join(s.lab.close(), srv.stop(ctx))
 	srv.listener.cut()
 	<-srv.done // that its listener is closed is no news
 	return errors.Join(err, s.guard.Close(ctx), s.brief.Close(ctx))

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
 
 	fiberidem "github.com/go-idem/idem/adapters/fiber"
+	"github.com/go-idem/idem/core/httpflow"
+	"github.com/go-idem/idem/frontend"
 )
 
 // fiberApp serves the shop with Fiber. The guard is a handler of the route.
 func fiberApp(s *shop) *fiber.App {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	s.export.intoFiber(app)
 	for _, rt := range s.routes() {
 		var chain []fiber.Handler
 		if rt.operation != "" {
@@ -28,6 +33,7 @@ func fiberApp(s *shop) *fiber.App {
 		app.Add(rt.method, path, append(chain, fiberPage(rt))...)
 	}
 	app.All("/idempotency/*", fiberidem.Endpoints(s.flow))
+	app.Get(assetsPath+"*", adaptor.HTTPHandler(frontend.Handler()))
 	return app
 }
 
@@ -35,27 +41,18 @@ func fiberApp(s *shop) *fiber.App {
 // the request's buffers, so what the shop keeps is cloned.
 func fiberPage(rt route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		var form url.Values
-		if c.Method() == http.MethodPost {
-			var err error
-			if len(c.Body()) > maxFormBytes {
-				return fiber.ErrRequestEntityTooLarge
-			} else if form, err = url.ParseQuery(string(c.Body())); err != nil {
-				return fiber.NewError(http.StatusBadRequest, "the form cannot be read")
-			}
-		}
-		param := ""
+		asked := &request{ctx: c.UserContext(), header: cloned(c)}
 		if rt.param != "" {
-			param = strings.Clone(c.Params(rt.param))
+			asked.param = strings.Clone(c.Params(rt.param))
 		}
-		answer := rt.serve(&request{
-			ctx: c.UserContext(), param: param, form: form,
-			header: func(name string) string { return strings.Clone(c.Get(name)) },
-		})
-		for _, line := range answer.headers() {
-			c.Response().Header.Add(line[0], line[1])
+		if len(c.Body()) > maxFormBytes {
+			return fiber.ErrRequestEntityTooLarge
+		} else if err := asked.read(bytes.Clone(c.Body())); err != nil {
+			return fiber.NewError(http.StatusBadRequest, "the form cannot be read")
 		}
-		return c.Status(answer.status).Send(answer.body)
+		answer := rt.serve(asked)
+		fiberAnswer(c, answer)
+		return nil
 	}
 }
 
@@ -63,13 +60,36 @@ func fiberPage(rt route) fiber.Handler {
 // it is answered by the framework later, so its status is not known here.
 func fiberWatched(s *shop) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		answered := s.watch(strings.Clone(c.Get("Cookie")), strings.Clone(c.Get(stageHeader)), []byte(string(c.Body())))
-		err := c.Next()
+		body := bytes.Clone(c.Body())
+		watching := s.watch(cloned(c), body)
+		var err error
+		if early := watching.instead(c.UserContext(), cloned(c), body); early != nil {
+			fiberAnswer(c, *early)
+		} else {
+			err = c.Next()
+		}
 		status := c.Response().StatusCode()
 		if err != nil {
 			status = 0
 		}
-		answered(status, string(c.Response().Header.Peek("Idempotency-Status")))
+		if watching.answered(status, string(c.Response().Header.Peek(httpflow.StatusHeader))) {
+			c.Context().HijackSetNoResponse(true)
+			c.Context().Hijack(func(net.Conn) {}) // which ends the connection
+		}
 		return err
 	}
+}
+
+// fiberAnswer writes a reply of the shop.
+func fiberAnswer(c *fiber.Ctx, answer reply) {
+	for _, line := range answer.headers() {
+		c.Response().Header.Add(line[0], line[1])
+	}
+	c.Response().SetStatusCode(answer.status)
+	c.Response().SetBody(answer.body)
+}
+
+// cloned reads headers that outlive the request.
+func cloned(c *fiber.Ctx) func(name string) string {
+	return func(name string) string { return strings.Clone(c.Get(name)) }
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/go-idem/idem/adapters/stdhttp"
+	"github.com/go-idem/idem/frontend"
 )
 
 // stdHandler serves the shop with net/http. The guard is one line.
@@ -20,7 +22,8 @@ func stdHandler(s *shop) http.Handler {
 		mux.Handle(rt.method+" "+stdPattern(rt), h)
 	}
 	mux.Handle("/idempotency/", stdhttp.Endpoints(s.flow))
-	return mux
+	mux.Handle("GET "+assetsPath, frontend.Handler())
+	return s.export.aroundHTTP(mux)
 }
 
 func stdPattern(rt route) string {
@@ -36,14 +39,16 @@ func stdPattern(rt route) string {
 // stdPage serves one route of the shop.
 func stdPage(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxFormBytes)
-		if err := r.ParseForm(); err != nil {
+		asked := &request{ctx: r.Context(), param: r.PathValue(rt.param), header: r.Header.Get}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFormBytes))
+		if err == nil {
+			err = asked.read(body)
+		}
+		if err != nil {
 			http.Error(w, "the form cannot be read", http.StatusBadRequest)
 			return
 		}
-		answer := rt.serve(&request{
-			ctx: r.Context(), param: r.PathValue(rt.param), form: r.PostForm, header: r.Header.Get,
-		})
+		answer := rt.serve(asked)
 		for _, line := range answer.headers() {
 			w.Header().Add(line[0], line[1])
 		}

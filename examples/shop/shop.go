@@ -73,8 +73,11 @@ type shop struct {
 	table  *table
 	log    *requestLog
 	stages stages
+	shows  shows
 	player *player // plays troubles; nil in a worker
 	doom   *doom   // how this process is to die; nil if it is not
+	lab    *lab    // nil in a worker
+	export *export // nil where nothing is traced
 
 	opened  time.Time // by the guard's clock, after it had made its records' card
 	closing sync.Once
@@ -89,6 +92,7 @@ type shopConfig struct {
 	store                       idem.Store
 	table                       *table
 	doom                        *doom
+	export                      *export
 	logger                      *slog.Logger
 }
 
@@ -96,15 +100,16 @@ type shopConfig struct {
 func newShop(cfg shopConfig) (*shop, error) {
 	s := &shop{
 		adapter: cfg.adapter, store: cfg.storeWords, server: cfg.server, guarded: cfg.guarded,
-		keys: cfg.keys, table: cfg.table, doom: cfg.doom, log: &requestLog{}, closed: make(chan struct{}),
+		keys: cfg.keys, table: cfg.table, doom: cfg.doom, export: cfg.export, log: &requestLog{}, closed: make(chan struct{}),
 	}
 	signer, err := idem.NewSigner(idem.SigningKey{ID: 1, Secret: cfg.keys.Sign})
 	if err != nil {
 		return nil, fmt.Errorf("build the shop: %w", err)
 	}
 	config := idem.Config{
-		Store: cfg.store, Policies: []idem.Policy{orderPolicy(tokenLife)},
+		Store: cfg.store, Policies: []idem.Policy{orderPolicy(tokenLife), labPolicy()},
 		Signer: signer, NameKey: cfg.keys.Name, Prefix: cfg.keys.Prefix, Logger: cfg.logger,
+		Observer: cfg.export.steps(),
 	}
 	if s.guard, err = idem.New(config); err != nil {
 		return nil, fmt.Errorf("build the shop: %w", err)
@@ -112,22 +117,25 @@ func newShop(cfg shopConfig) (*shop, error) {
 	s.opened = s.guard.Now()
 	// Issuing asks nothing of the store: this one only hands on the time.
 	config.Store = memstore.New(memstore.Options{Clock: s.guard.Now})
-	config.Policies, config.Logger = []idem.Policy{orderPolicy(briefLife)}, nil
+	config.Policies, config.Logger, config.Observer = []idem.Policy{orderPolicy(briefLife)}, nil, nil
 	if s.brief, err = idem.New(config); err != nil {
 		return nil, errors.Join(fmt.Errorf("build the shop: %w", err), s.guard.Close(context.Background()))
 	}
-	s.flow, err = httpflow.New(httpflow.Config{Guard: s.guard, Scope: func(r httpflow.Request) (string, error) {
-		for _, line := range r.Header("Cookie") {
-			if v := visitorFrom(line); v != "" {
-				return strings.Clone(string(v)), nil // Fiber uses the bytes of a request again
-			}
-		}
-		return "", nil // nobody: the guard refuses
-	}})
+	s.flow, err = httpflow.New(httpflow.Config{Guard: s.guard, Scope: whoAsks, TraceParent: cfg.export.parent()})
 	if err != nil {
 		return nil, fmt.Errorf("build the shop: %w", err)
 	}
 	return s, nil
+}
+
+// whoAsks is the scope of the shop's tokens: the visitor.
+func whoAsks(r httpflow.Request) (string, error) {
+	for _, line := range r.Header("Cookie") {
+		if v := visitorFrom(line); v != "" {
+			return strings.Clone(string(v)), nil // Fiber uses the bytes of a request again
+		}
+	}
+	return "", nil // nobody: the guard refuses
 }
 
 // close ends the guards of a shop that is not served.

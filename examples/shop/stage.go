@@ -5,10 +5,15 @@ import (
 	"sync"
 )
 
-// stageHeader names, on a request that the shop sends to itself, the stage on
-// which it plays. It is not part of the fingerprint, so a staged repeat is the
-// same request. A browser that sends one names no stage and changes nothing.
+// stageHeader names the stage on which a request plays: one that the shop sends
+// to itself, or one of a page that plays a trouble with idem.js. It is not part of
+// the fingerprint, so a staged repeat is the same request. Whoever makes up a name
+// names no stage and changes nothing.
 const stageHeader = "Shop-Stage"
+
+// shopSendHeader numbers what the script of a page sends, so that what its browser
+// sends by itself can be told apart.
+const shopSendHeader = "Shop-Send"
 
 // stage follows one request of a staged trouble through the server, so that
 // the trouble happens at the right moment instead of after a hopeful pause.
@@ -18,6 +23,7 @@ type stage struct {
 	entered  event         // the order handler has begun
 	finished event         // the server has its answer ready
 	hold     chan struct{} // the order handler waits until it is closed; nil: it does not
+	show     *showing      // whose requests these are, where a page plays; nil: the shop plays
 }
 
 // event is something that happens once.

@@ -96,55 +96,66 @@ type shown struct {
 }
 
 // formOf returns the form that this browser is filling, or a new one if it has
-// none. A form that expired is buried before another takes its place: only then
-// is it certain that it did not order anything and never will. If it did order
-// something it stays, so that pressing again still finds that order.
-func (s *shop) formOf(r *request) (shown, error) {
-	page := shown{visitor: visitorFrom(r.header("Cookie"))}
+// none.
+func (s *shop) formOf(r *request) (page shown, err error) {
+	page.visitor = visitorFrom(r.header("Cookie"))
 	if page.visitor == "" {
 		page.visitor = visitor(rand.Text())
 		page.cookies = append(page.cookies, shopCookie(visitorCookie, string(page.visitor)))
 	}
 	kept, have := readCartForm(r.cookie(formCookie))
-	if !have {
-		return s.freshForm(r.ctx, page, newCart())
+	if have {
+		page.form, page.state, err = s.inUse(r.ctx, page.visitor, kept)
+	} else {
+		page.form, err = s.newForm(r.ctx, page.visitor, newCart())
 	}
-	intent, err := s.guard.Verify(r.ctx, kept.intent(page.visitor))
+	if err == nil && page.form != kept {
+		page.cookies = append(page.cookies, page.form.cookie())
+	}
+	return page, err
+}
+
+// inUse returns the form that stands for a kept one: itself, or a new one. A
+// form that expired is buried before another takes its place: only then is it
+// certain that it did not order anything and never will. If it did order
+// something it stays, so that pressing again still finds that order.
+func (s *shop) inUse(ctx context.Context, v visitor, kept cartForm) (cartForm, idem.State, error) {
+	other := func(cart string) (cartForm, idem.State, error) {
+		form, err := s.newForm(ctx, v, cart)
+		return form, idem.StateAbsent, err
+	}
+	intent, err := s.guard.Verify(ctx, kept.intent(v))
 	if err != nil { // signed by another shop, or for somebody else
-		return s.freshForm(r.ctx, page, newCart())
+		return other(newCart())
 	}
-	status, err := s.guard.Status(r.ctx, intent)
+	status, err := s.guard.Status(ctx, intent)
 	if err != nil {
-		return page, fmt.Errorf("ask what became of the form: %w", err)
+		return kept, 0, fmt.Errorf("ask what became of the form: %w", err)
 	}
-	if status.State == idem.StateAbsent && kept.expired(s.guard.Now()) {
-		_, verdict, err := s.guard.Discard(r.ctx, intent)
-		switch {
-		case err != nil:
-			return page, fmt.Errorf("bury the expired form: %w", err)
-		case verdict == idem.Dead:
-			return s.freshForm(r.ctx, page, kept.cart)
-		case verdict != 0:
-			return s.freshForm(r.ctx, page, newCart())
-		}
+	over := status.State == idem.StateBuried || status.State == idem.StateAbsent && kept.expired(s.guard.Now())
+	if !over {
+		return kept, status.State, nil
 	}
-	page.form, page.state = kept, status.State
-	return page, nil
+	found, verdict, err := s.guard.Discard(ctx, intent)
+	switch {
+	case err != nil:
+		return kept, 0, fmt.Errorf("bury the expired form: %w", err)
+	case verdict == idem.Dead:
+		return other(kept.cart)
+	case verdict != 0: // nobody can tell: the person looks at the orders and begins anew
+		return other(newCart())
+	}
+	return kept, found.State, nil
 }
 
 // expired says that a form can no longer begin an order. An order it has begun
 // is found for as long as its record is kept.
 func (f cartForm) expired(now time.Time) bool { return !now.Before(f.token.ExpiresAt()) }
 
-// freshForm puts a form with a new token on the page.
-func (s *shop) freshForm(ctx context.Context, page shown, cart string) (shown, error) {
-	token, err := s.issue(ctx, s.guard, page.visitor, cart)
-	if err != nil {
-		return page, err
-	}
-	page.form = cartForm{cart: cart, token: token}
-	page.cookies = append(page.cookies, page.form.cookie())
-	return page, nil
+// newForm makes a form with a new token.
+func (s *shop) newForm(ctx context.Context, v visitor, cart string) (cartForm, error) {
+	token, err := s.issue(ctx, s.guard, v, cart)
+	return cartForm{cart: cart, token: token}, err
 }
 
 // issue makes a token for one visitor's cart.
@@ -154,6 +165,43 @@ func (s *shop) issue(ctx context.Context, g *idem.Guard, v visitor, cart string)
 		return idem.Token{}, fmt.Errorf("issue a token for the form: %w", err)
 	}
 	return token, nil
+}
+
+// issueBrief makes a token that expires after a second. A token says its time in
+// whole seconds, so one that was made late in a second has less than that to live:
+// then the next second is waited for. And one that may be older than the shop's
+// records proves nothing, so in the shop's first second it waits too.
+func (s *shop) issueBrief(ctx context.Context, v visitor, cart string) (idem.Token, error) {
+	for begin := s.opened.Add(time.Second); ; {
+		if err := s.until(ctx, begin); err != nil {
+			return idem.Token{}, err
+		}
+		token, err := s.issue(ctx, s.brief, v, cart)
+		if err != nil || token.ExpiresAt().Sub(s.guard.Now()) > briefLife*2/3 {
+			return token, err
+		}
+		begin = token.ExpiresAt()
+	}
+}
+
+// outlive waits until a token has expired, if it does so soon.
+func (s *shop) outlive(ctx context.Context, token idem.Token) error {
+	if token.ExpiresAt().Sub(s.guard.Now()) > 2*briefLife {
+		return errors.New("this form lives too long to be waited for")
+	}
+	return s.until(ctx, token.ExpiresAt().Add(10*time.Millisecond))
+}
+
+// until waits until a time by the guard's clock.
+func (s *shop) until(ctx context.Context, t time.Time) error {
+	for s.guard.Now().Before(t) {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // formHash is what logs and pages show of a form's token: the keyed hash that

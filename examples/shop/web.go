@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"mime"
 	"net/http"
 	"net/url"
 )
@@ -15,9 +17,23 @@ const maxFormBytes = 64 << 10
 type request struct {
 	ctx    context.Context // under the guard: detached from the connection
 	param  string          // the part of the path that the route leaves open
-	form   url.Values      // of a POST
+	body   []byte          // of a POST, at most maxFormBytes
+	form   url.Values      // the body, where it is a form
 	header func(name string) string
 }
+
+// read gives a request its body, and the form in it. It fails where the body
+// says that it is a form and is none.
+func (r *request) read(body []byte) (err error) {
+	r.body = body
+	if kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind == "application/x-www-form-urlencoded" {
+		r.form, err = url.ParseQuery(string(body))
+	}
+	return err
+}
+
+// wantsJSON says that a script of the page asks, not the browser itself.
+func (r *request) wantsJSON() bool { return r.header("Accept") == "application/json" }
 
 // cookie returns the value of a cookie, "" if there is none.
 func (r *request) cookie(name string) string {
@@ -45,13 +61,24 @@ type reply struct {
 	body    []byte
 	to      string         // Location
 	cookies []*http.Cookie // to set
+	scripts bool           // a page that runs the shop's own scripts
 }
+
+// What a page may load and do. One without scripts is not even allowed them.
+const (
+	policyPlain  = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	policyScript = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
 
 // headers lists the header lines of a reply, for any framework to copy.
 func (p reply) headers() [][2]string {
+	policy := policyPlain
+	if p.scripts {
+		policy = policyScript
+	}
 	list := [][2]string{
 		{"Cache-Control", "no-store"},
-		{"Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+		{"Content-Security-Policy", policy},
 		{"Referrer-Policy", "same-origin"},
 		{"X-Content-Type-Options", "nosniff"},
 	}
@@ -86,4 +113,13 @@ func seeOther(to string, cookies ...*http.Cookie) reply {
 // plain answers with one sentence.
 func plain(status int, text string) reply {
 	return reply{status: status, kind: "text/plain; charset=utf-8", body: []byte(text + "\n")}
+}
+
+// tell answers a script of the page.
+func tell(status int, v any) reply {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return plain(http.StatusInternalServerError, "the answer cannot be written down")
+	}
+	return reply{status: status, kind: "application/json", body: append(body, '\n')}
 }

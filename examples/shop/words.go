@@ -28,19 +28,23 @@ var words = map[string]word{
 	"unguarded":   {"unguarded", "not guarded", "A token came with a request that is not guarded.", "calm"},
 }
 
-// The two that are no verdicts.
+// Those that are no verdicts: what the wire did, and a shop without a guard.
 var (
 	lostWord      = word{"lost", "no answer", "The connection ended without an answer. The browser cannot know whether the order was placed.", "bad"}
+	busyWord      = word{"busy", "answered in front", "A busy proxy answered in the shop's place. The shop was never asked, but the browser cannot know that.", "warn"}
+	killedWord    = word{"killed", "server killed", "A second server took this form and was killed in the middle of it.", "bad"}
 	unguardedWord = word{"", "no verdict", "Nothing stood in front of the order handler: whatever arrived, ran.", "bad"}
 )
 
 // wordOf returns the shop's word for a verdict.
 func wordOf(verdict string) word {
-	if verdict == lostWord.Verdict {
-		return lostWord
-	}
 	if w, ok := words[verdict]; ok {
 		return w
+	}
+	for _, w := range []word{lostWord, busyWord, killedWord} {
+		if w.Verdict == verdict {
+			return w
+		}
 	}
 	return unguardedWord
 }

@@ -1,0 +1,35 @@
+// The trouble lab in a browser that sends again by itself: the usual helper buys twice, idem.js
+// once (FRONTEND section 5, behaviour 31, with its control).
+import assert from 'node:assert/strict'
+import { build, serve, suite } from './shop.mjs'
+
+const program = build('./examples/shop')
+const run = suite(() => serve(program))
+
+run('given one press each and a reset after the commit, then the usual helper buys twice and idem.js once', async ({ page, url }) => {
+  await page.goto(url)
+  await page.getByRole('link', { name: 'Open the lab' }).click()
+  await page.waitForURL('**/lab')
+  for (const press of ['first', 'second']) {
+    await page.locator('#press').click()
+    await page.locator('#came').waitFor()
+    await page.locator('#press:not([disabled])').waitFor()
+    const count = async name => (await page.locator(`[data-count=${name}]`).allInnerTexts()).map(text => text.trim())
+    assert.deepEqual(
+      { sends: await count('sends'), wire: await count('wire'), tokens: await count('tokens'), orders: await count('orders') },
+      { sends: ['2', '1'], wire: ['3', '2'], tokens: ['2', '1'], orders: ['2', '1'] }, press + ' press')
+    const cells = (await page.locator('#came tbody td').allInnerTexts()).map(text => text.split('\n').filter(Boolean).join(' · '))
+    assert.deepEqual(cells, [
+      'the script · token 1 · bowl 1 sold · answer lost: the connection is reset', 'the script · token 1 · bowl 1 sold · answer lost: the connection is reset',
+      'the browser, by itself · token 1 · 425: this token is used up', 'the browser, by itself · token 1 · replayed: the kept answer, nothing is sold',
+      'the script · token 2 · bowl 2 sold', ''
+    ])
+    assert.match(await page.locator('#came .sum').innerText(), /The usual helper bought 2 bowls, idem\.js bought one\.\s.*425.*ordered anew/s)
+  }
+})
+
+run('given no JavaScript, then the lab says that it needs some', async ({ page, url }) => {
+  await page.goto(url + '/lab')
+  assert.ok(await page.locator('#needs-script').isVisible())
+  assert.ok(!await page.locator('#press').isVisible())
+}, { javaScriptEnabled: false })
