@@ -122,7 +122,7 @@ export function next(s, e) {
     case 'tokens':
     case 'swap':
       if (s.token) return { ...stay, due: 1 } // somebody else waited for it too
-      if (!data?.token) return silent ? again('fetching', 1, over('issue')) : over('issue')
+      if (!data?.token || !data.expiresIn) return silent ? again('fetching', 1, over('issue')) : over('issue')
       return over(data.degraded ? 'degraded' : 'fresh', { phase: 'fresh', due: 1, got: now, swapped: s.swapped, ...data })
 
     case 'unknown':

@@ -43,8 +43,8 @@ test('N4 given a token endpoint that says 500, then 200, then the action waits f
   assert.deepEqual(w.events, ['tokens', 'fetching', 'tokens', 'fresh', 'send', 'settle'])
 })
 
-test('N4 given a token endpoint that cannot be reached, is not JSON, or has no token, then `issue` after four tries or one', async () => {
-  for (const [answer, tries] of [[lost, 4], [() => new Response('<html>'), 4], [() => Response.json({}), 1], [silence, 1]]) {
+test('N4 given a token endpoint that cannot be reached, is not JSON, or has no token or one that is over when it comes, then `issue` after four tries or one', async () => {
+  for (const [answer, tries] of [[lost, 4], [() => new Response('<html>'), 4], [() => Response.json({}), 1], [() => Response.json({ token: 'T', expiresIn: 0, retain: 9 }), 1], [silence, 1]]) {
     const w = world()
     w.tokens = [answer, answer, answer, answer, answer]
     const { error } = await w.end(w.post())

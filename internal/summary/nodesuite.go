@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 // npmScripts are the scripts of frontend/package.json that are run, in order,
 // where they exist.
-var npmScripts = []string{"test", "test:browser"}
+var npmScripts = []string{"test", "test:browser", "test:shop"}
 
 // nodeSuite runs the checks of the browser code: `npm ci`, then the scripts. A
 // repository without frontend/package.json has none.
@@ -44,7 +45,7 @@ func nodeSuite(ctx context.Context, root string, o options, w io.Writer) []*suit
 		if _, ok := scripts[name]; !ok || ctx.Err() != nil {
 			continue
 		}
-		if name == "test:browser" && onPath(chromiums) == "" {
+		if strings.HasPrefix(name, "test:") && onPath(chromiums) == "" {
 			suites = append(suites, &suite{name: "frontend npm run " + name, results: []result{{
 				pkg: "frontend", name: "npm run " + name, outcome: skipped, why: "Chromium is not installed: " + installLine("chromium"),
 			}}})
