@@ -137,7 +137,11 @@ func (c *Claim) view() (found, bool) {
 	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
 		return found{}, false
 	}
-	return found{value: c.known, left: c.rec.retention(), rec: c.rec}, true
+	left := c.rec.retention()
+	if !c.bare { // what the store would say, about
+		left -= c.policy().Lease - c.id.op.margin - c.deadline.Sub(c.g.clock.now())
+	}
+	return found{value: c.known, left: max(left, 1), rec: c.rec}, true
 }
 
 // The bounds of waiting (PROTOCOL section 8, defaults).
