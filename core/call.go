@@ -42,11 +42,11 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 	}
 	ctx = context.WithoutCancel(ctx)
 	if g.steps {
-		ctx = WithStoreStep(ctx, step)
-	}
-	if !g.describe.Local { // a call in this process takes as long as it takes
+		if g.describe.Local { // behind a decorator, which may be slow; a busy machine is, too
+			limit = max(limit, settleWait)
+		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
+		ctx, cancel = context.WithTimeout(WithStoreStep(ctx, step), limit)
 		defer cancel()
 	}
 	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step})

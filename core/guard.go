@@ -129,7 +129,7 @@ func New(cfg Config) (*Guard, error) {
 	g := &Guard{
 		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
-		settleWait: or(cfg.SettleWait, 250*time.Millisecond),
+		settleWait: or(cfg.SettleWait, settleWait),
 		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
 	}
 	if g.log == nil {
@@ -181,16 +181,12 @@ func (g *Guard) configure(cfg Config) error {
 	tokens := false
 	for _, p := range cfg.Policies {
 		p = p.withDefaults()
-		if err := p.check(g.describe); err != nil {
+		if err := g.fits(&p); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		if g.operations[p.Operation] != nil {
 			errs = append(errs, fmt.Errorf("policy %q: there are two; an operation has one policy", p.Operation))
-			continue
-		}
-		if p.OnDuplicate == Force && cfg.ForceAuthorizer == nil {
-			errs = append(errs, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 			continue
 		}
 		tokens = tokens || p.UsesToken()
@@ -203,6 +199,16 @@ func (g *Guard) configure(cfg Config) error {
 		return fmt.Errorf("idem: the guard cannot be built:\n%w", err)
 	}
 	return nil
+}
+
+// fits reports everything that is wrong with a policy in this guard, at the
+// start and when it is set later.
+func (g *Guard) fits(p *Policy) error {
+	err := p.check(g.describe)
+	if p.OnDuplicate == Force && g.mayForce == nil {
+		err = errors.Join(err, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
+	}
+	return err
 }
 
 func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {

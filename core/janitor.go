@@ -38,6 +38,7 @@ type job struct {
 
 const (
 	janitorPeriod = time.Second
+	settleWait    = 250 * time.Millisecond // by default, how long an answer waits for its settle
 	settleAgain   = 100 * time.Millisecond
 	settleTry     = 2 * time.Second
 	janitorAtOnce = 8

@@ -209,20 +209,7 @@ func (p *Policy) check(store Description) error {
 	if err := p.Fingerprint.Validate(); err != nil {
 		wrong("fingerprint: %w", err)
 	}
-	choices := []struct {
-		name string
-		got  Choice
-		may  []Choice
-	}{
-		{"onDuplicate", p.OnDuplicate, []Choice{Wait, Reject, Force}},
-		{"on4xx", p.On4xx, []Choice{Release, Keep}},
-		{"onOther4xx", p.OnOther4xx, []Choice{Keep, Release}},
-		{"on5xx", p.On5xx, []Choice{Release, Doubt, Keep}},
-		{"onCrash", p.OnCrash, []Choice{Hold, Retake}},
-		{"onOutage", p.OnOutage, []Choice{Closed, Open}},
-		{"onDisconnect", p.OnDisconnect, []Choice{Finish, Cancel}},
-	}
-	for _, c := range choices {
+	for _, c := range p.choices() {
 		if !slices.Contains(c.may, c.got) {
 			wrong("%s %q is none of %v", c.name, string(c.got), c.may)
 		}
@@ -243,6 +230,26 @@ func (p *Policy) check(store Description) error {
 		wrong("maxBody and maxKeptBody must not be negative")
 	}
 	return errors.Join(errs...)
+}
+
+// question is one that a Policy answers with a choice.
+type question struct {
+	name string
+	got  Choice
+	may  []Choice
+}
+
+// choices are the questions with the choices that this build honours.
+func (p *Policy) choices() []question {
+	return []question{
+		{"onDuplicate", p.OnDuplicate, []Choice{Wait, Reject, Force}},
+		{"on4xx", p.On4xx, []Choice{Release, Keep}},
+		{"onOther4xx", p.OnOther4xx, []Choice{Keep, Release}},
+		{"on5xx", p.On5xx, []Choice{Release, Doubt, Keep}},
+		{"onCrash", p.OnCrash, []Choice{Hold, Retake}},
+		{"onOutage", p.OnOutage, []Choice{Closed, Open}},
+		{"onDisconnect", p.OnDisconnect, []Choice{Finish, Cancel}},
+	}
 }
 
 // checkPlaces checks what names a place in a request. Whoever misspells one

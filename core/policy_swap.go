@@ -67,7 +67,7 @@ func (g *Guard) SetPolicy(p Policy) error {
 
 // checkSwap is everything that is wrong with a policy, and with setting it here.
 func (g *Guard) checkSwap(s *standing, p *Policy) error {
-	errs := []error{p.check(g.describe)}
+	errs := []error{g.fits(p)}
 	if s == nil {
 		errs = append(errs, fmt.Errorf("%w: %q: operations are named when the guard is built", ErrUnknownOperation, p.Operation))
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/go-idem/idem/core/storetest"
 )
 
-// The control endpoints. /control/fault and /control/expire are for everybody
-// who drives a testbed; the others are what
-// the statements need besides.
+// The control endpoints. /control/fault, /control/expire and /control/policy are
+// for everybody who drives a testbed; the others are what the statements need
+// besides.
 
 func (b *Bed) controls() []Route {
 	post := func(path string, h func(Exchange) error) Route {
@@ -24,6 +24,7 @@ func (b *Bed) controls() []Route {
 	return []Route{
 		post("/control/fault", b.controlFault),
 		post("/control/expire", b.controlExpire),
+		post("/control/policy", b.controlPolicy),
 		post("/control/gate", b.controlGate),
 		post("/control/seen", func(x Exchange) error { return answerJSON(x, http.StatusOK, b.seen()) }),
 		post("/control/spans", func(x Exchange) error {
@@ -117,6 +118,27 @@ func (b *Bed) controlExpire(x Exchange) error {
 	return answerJSON(x, http.StatusOK, map[string]any{"advanced": o.Advance})
 }
 
+// controlPolicy puts a policy in the place of the running one of its operation
+// and answers it as it runs, with its defaults.
+func (b *Bed) controlPolicy(x Exchange) error {
+	body, err := x.Body()
+	if err != nil {
+		return err
+	}
+	var p idem.Policy
+	if err := json.Unmarshal(body, &p); err != nil {
+		return answerError(x, http.StatusBadRequest, err)
+	}
+	switch err := b.Guard.SetPolicy(p); {
+	case errors.Is(err, idem.ErrUnavailable):
+		return answerError(x, http.StatusServiceUnavailable, err)
+	case err != nil:
+		return answerError(x, http.StatusBadRequest, err)
+	}
+	running, _ := b.Guard.Policy(p.Operation) // SetPolicy knew it
+	return answerJSON(x, http.StatusOK, running)
+}
+
 // controlGate opens a gate, or tells how many handlers have come to it.
 func (b *Bed) controlGate(x Exchange) error {
 	var o struct {
@@ -144,9 +166,15 @@ func (b *Bed) controlIssue(x Exchange) error {
 	if ok, err := order(x, &o); !ok {
 		return err
 	}
+	running, ok := b.Guard.Policy(o.Operation)
+	if !ok {
+		return answerError(x, http.StatusBadRequest, idem.ErrUnknownOperation)
+	}
+	policy := *running
+	policy.OnDuplicate = idem.Reject // nothing runs there
 	behind := b.Guard.Now().Add(-time.Duration(o.Age)).Sub(time.Now())
 	past, err := idem.New(idem.Config{
-		Store: &drawer{}, Policies: b.cfg.Policies, Prefix: b.cfg.Prefix, NameKey: b.cfg.NameKey, Signer: b.cfg.Signer,
+		Store: &drawer{}, Policies: []idem.Policy{policy}, Prefix: b.cfg.Prefix, NameKey: b.cfg.NameKey, Signer: b.cfg.Signer,
 		Clock: func() time.Time { return time.Now().Add(behind) },
 	})
 	if err != nil {

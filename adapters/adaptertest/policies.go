@@ -29,7 +29,9 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 	quick := func(name string, p idem.Policy) idem.Policy {
 		p.Operation = "test:" + name + ":run"
 		p.Preset, p.KeyRequired = idem.API, idem.Yes
-		p.Key = []string{"token", "header:Idempotency-Key"}
+		if len(p.Key) == 0 {
+			p.Key = []string{"token", "header:Idempotency-Key"}
+		}
 		if p.Lease == 0 {
 			p.Lease = lease
 		}
@@ -49,6 +51,12 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		quick("keep", idem.Policy{On4xx: idem.Keep, On5xx: idem.Keep}),
 		quick("loose", idem.Policy{OnOther4xx: idem.Release, On5xx: idem.Doubt}),
 		quick("wait", idem.Policy{OnDuplicate: idem.Wait, Wait: 10 * time.Second}),
+		// What only a policy asks for.
+		quick("open", idem.Policy{OnOutage: idem.Open}),
+		quick("put", idem.Policy{Methods: []string{"PUT", "DELETE"}}),
+		quick("names", idem.Policy{Key: []string{"header:X-Order-Key", "header:X-Request-Key"}}),
+		quick("only", idem.Policy{Fingerprint: idem.FingerprintChoice{Only: []string{"/amount", "/to"}}}),
+		quick("ignore", idem.Policy{Fingerprint: idem.FingerprintChoice{Ignore: []string{"/csrf"}}}),
 		quick("force", idem.Policy{OnDuplicate: idem.Force}), // for those whom ForceAuthorizer lets
 		quick("timed", idem.Policy{}),                        // behind a timeout middleware
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),

@@ -20,7 +20,7 @@
 //	/key/…    test:key:run   preset API, key required
 //	GET /runs, POST /runs/reset
 //	POST /idempotency/tokens, /idempotency/status, /idempotency/discard
-//	POST /control/fault, /control/expire  (with -control)
+//	POST /control/fault, /control/expire, /control/policy  (with -control)
 //
 // "Authorization: Bearer NAME.anything" makes the scope NAME; without it
 // everybody is anonymous, which only a testbed may do. GET /runs answers
@@ -33,6 +33,12 @@
 // Do-Hang, Do-Read (none, body, form, multipart), Do-Trailer, Do-Early-Hints.
 // They are no part of the fingerprint. One that the framework cannot obey is
 // named in the answer's Testbed-Ignored.
+//
+// # Policies
+//
+// -policy FILE reads a JSON array of policies, which replace those above by
+// operation; POST /control/policy takes one of them and changes it while the
+// server runs. docs/reference/policies.md has the names.
 //
 // SIGTERM finishes what runs and exits 0. A flag that cannot be honoured is an
 // error, exit code 2. Its keys stand in the source: never put it on the net.

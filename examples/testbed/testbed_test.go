@@ -43,7 +43,7 @@ func TestFlagsThatCannotBeHonouredAreErrors(t *testing.T) {
 		{"-postgres postgres://localhost/x", "-postgres: not there yet"},
 		{"-mysql localhost", "-mysql: not there yet"},
 		{"-etcd localhost", "-etcd: not there yet"},
-		{"-policy file.json", "-policy: not there yet"},
+		{"-policy file.json", "-policy: open file.json"},
 		{"-tier failover", "-tier: not there yet"},
 		{"-adapter gin", "none of stdhttp, echo, fiber"},
 		{"-store redis", "needs -redis"},

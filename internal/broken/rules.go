@@ -40,6 +40,11 @@ const (
 	S8ForceFromTheGrave
 	S8ForcedReleased
 	P7HalfwayReleased
+	S7ChoiceByteShared
+	T1RetentionRaised
+	T2PolicyRetentionOnly
+	T6OpenLeft
+	S8SwapReachesRuns
 )
 
 // Rules is the list `make broken` walks.
@@ -85,4 +90,9 @@ var Rules = []Entry{
 	{S8ForceFromTheGrave, "S8-force-from-the-grave", "core", "TestS8_NothingIsForcedOutOfItsGrave", "a buried token can be forced"},
 	{S8ForcedReleased, "S8-forced-released", "core", "TestS8_ForceRunsOverWhatRefuses", "a forced run is released"},
 	{P7HalfwayReleased, "P7-halfway-released", "core", "TestP7_CancelEndsTheRunInDoubt", "a run that was stopped half-way is released"},
+	{S7ChoiceByteShared, "S7-choice-byte-shared", "core", "TestS7_AChoiceWhoseByteIsTakenIsRefused", "two fingerprint choices share a version byte unseen"},
+	{T1RetentionRaised, "T1-retention-raised", "core", "TestT1_ALongerRetentionProvesNothingOfWhatRanBefore", "a longer retention leaves since where it was"},
+	{T2PolicyRetentionOnly, "T2-policy-retention-only", "core", "TestT2_ATokenOfAnotherPolicyIsOutlivedToo", "a record is kept for its policy's retention, however long its token lives"},
+	{T6OpenLeft, "T6-open-left", "core", "TestT6_WhoLeavesOpenMovesSince", "since stays where it was when Open is left"},
+	{S8SwapReachesRuns, "S8-swap-reaches-runs", "core", "TestS8_ARunKeepsThePolicyItBeganWith", "a swap changes the policy of claims that run"},
 }

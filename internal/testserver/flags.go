@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	idem "github.com/go-idem/idem/core"
 )
 
 // options are what the flags say.
@@ -16,6 +18,7 @@ type options struct {
 	adapter, store, addr, redis string
 	call, clockOffset           time.Duration
 	control                     bool
+	policies                    []idem.Policy
 
 	// Of test servers only.
 	suite, tied, mini, serveMini bool
@@ -47,11 +50,12 @@ func parse(name string, args []string, forTests bool, errOut io.Writer) (options
 	absent := map[string]*string{}
 	for flag, what := range map[string]string{
 		"postgres": "the URL of a PostgreSQL server", "mysql": "the URL of a MySQL server", "etcd": "the URL of an etcd server",
-		"policy": "a JSON array of policies", "tier": "how tiered stores work together",
+		"tier": "how tiered stores work together",
 	} {
 		absent[flag] = set.String(flag, "", what+" (not there yet)")
 	}
-	ring := ""
+	policy, ring := "", ""
+	set.StringVar(&policy, "policy", "", "a file with a JSON array of policies that replace the built-in ones by operation")
 	if forTests {
 		set.BoolVar(&o.suite, "suite", false, "serve the policies of the statement suite too")
 		set.BoolVar(&o.tied, "tied", false, "end when the standard input does")
@@ -75,6 +79,12 @@ func parse(name string, args []string, forTests bool, errOut io.Writer) (options
 	for name, value := range absent {
 		if *value != "" {
 			errs = append(errs, fmt.Errorf("-%s: not there yet", name))
+		}
+	}
+	if policy != "" {
+		var err error
+		if o.policies, err = readPolicies(policy); err != nil {
+			errs = append(errs, fmt.Errorf("-policy: %w", err))
 		}
 	}
 	if ring != "" {

@@ -120,6 +120,10 @@ func newBed(o options, store idem.Store, advance func(time.Duration) error) (*ad
 	if o.suite {
 		policies = append(policies, adaptertest.SuitePolicies(idem.Describe(store))...)
 	}
+	policies, err := replaced(policies, o.policies)
+	if err != nil {
+		return nil, err
+	}
 	signer, err := adaptertest.TestSigner(o.ring...)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// policyFile writes a file of policies.
+func policyFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "policies.json")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Policies come from a file, and change while the server runs.
+func TestPoliciesComeFromAFileAndChangeWhileItRuns(t *testing.T) {
+	file := policyFile(t, `[{"operation":"test:do:run","preset":"api","keyRequired":true,"on5xx":"keep","maxBody":"1KiB"}]`)
+	for _, adapter := range []string{"stdhttp", "echo", "fiber"} {
+		t.Run(adapter, func(t *testing.T) {
+			b := start(t, "-adapter", adapter, "-store", "memory", "-control", "-policy", file)
+			b.want(400, "missing", "POST /do/a", `{}`)
+			b.want(503, "executed", "POST /do/a", `{}`, "Idempotency-Key: a", "Do-Status: 503")
+			b.want(413, "malformed", "POST /do/a", `{"x":"`+strings.Repeat("x", 1024)+`"}`, "Idempotency-Key: b")
+			b.want(201, "executed", "POST /key/a", `{}`, "Idempotency-Key: a") // the others stand as they were
+
+			told := b.want(200, "", "POST /control/policy", `{"operation":"test:do:run","preset":"api","on5xx":"doubt","fingerprint":{"ignore":["/csrf"]}}`)
+			for _, member := range []string{`"keyRequired":false`, `"on5xx":"doubt"`, `"maxBody":"1MiB"`, `"retention":"24h"`} {
+				if !strings.Contains(told, member) {
+					t.Errorf("the running policy was told as %s, want %s in it", told, member)
+				}
+			}
+			b.want(201, "", "POST /do/a", `{}`)
+			b.want(503, "replayed", "POST /do/a", `{}`, "Idempotency-Key: a") // kept under the policy of the file
+			b.want(503, "uncertain", "POST /do/c", `{}`, "Idempotency-Key: c", "Do-Status: 503")
+			b.want(201, "executed", "POST /do/d", `{"csrf":1}`, "Idempotency-Key: d")
+			b.want(201, "replayed", "POST /do/d", `{"csrf":2}`, "Idempotency-Key: d")
+
+			for text, says := range map[string]string{
+				`{"operation":"test:no:run","preset":"api"}`:                         "test:no:run",
+				`{"operation":"test:do:run","lease":"1ms","onCrash":"pray"}`:         "onCrash",
+				`{"operation":"test:do:run","leese":"30s"}`:                          "leese",
+				`{"operation":"test:do:run","retention":"1h","tokenLife":"2h"`:       "JSON",
+				`{"operation":"test:do:run","retention":"1h","tokenLife":"2h"}`:      "retention",
+				`{"operation":"test:do:run","fingerprint":{"only":["/a"],"no":"x"}}`: "fingerprint",
+			} {
+				if answer := b.want(400, "", "POST /control/policy", text); !strings.Contains(answer, says) {
+					t.Errorf("%s: %s, want an error that says %s", text, answer, says)
+				}
+			}
+			b.want(503, "uncertain", "POST /do/e", `{}`, "Idempotency-Key: e", "Do-Status: 503") // nothing changed
+			b.want(200, "", "POST /control/fault", `{"op":"load","mode":"refuse","times":-1}`)
+			b.want(503, "", "POST /control/policy", `{"operation":"test:do:run","preset":"api","retention":"48h"}`)
+		})
+	}
+}
+
+func TestAFileOfPoliciesThatCannotBeHonouredIsAnError(t *testing.T) {
+	for text, says := range map[string]string{
+		`[{"operation":"test:do:run","lease":"soon"},{"operation":"test:pay:run","onOutage":"pray"}]`: "lease",
+		`[{"operation":"test:do:run","mode":"observe"}]`:                                              "mode",
+		`{"operation":"test:do:run"}`:                                                                 "array",
+		`[{"operation":"test:no:run"}]`:                                                               "not served",
+	} {
+		out, err := exec.Command(program, "-store", "memory", "-policy", policyFile(t, text)).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), says) || strings.Contains(string(out), "listening on") {
+			t.Errorf("%s: %v, said %q, want an error that says %q", text, err, out, says)
+		}
+	}
+}
