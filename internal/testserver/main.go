@@ -101,7 +101,7 @@ func serveBed(ctx context.Context, o options) (err error) {
 	var stop func(context.Context) error
 	for _, a := range Adapters() {
 		if a.Name == o.adapter {
-			stop, err = a.Serve(l, bed.Flow, bed.Routes())
+			stop, err = a.Serve(l, bed.Flow, append(bed.Routes(), scripts()...))
 		}
 	}
 	if err != nil {
