@@ -39,6 +39,9 @@ type cardState struct {
 	// refused is why nothing can be judged under this card, nil or empty while
 	// it can: see cardRefusal.
 	refused atomic.Pointer[cardRefusal]
+	// earlier is the fingerprint choice before the one in force, where the card
+	// keeps one that this release can compute.
+	earlier atomic.Pointer[FingerprintChoice]
 	// disturbed counts the runs without a record, moved those of them that since
 	// was moved for: while they differ, a missing record proves nothing.
 	disturbed, moved atomic.Int64
@@ -235,6 +238,33 @@ func (s *cardState) wrote(c card, disturbed int64) {
 	s.moved.Store(disturbed)
 }
 
+// remember keeps the earlier one of a card's two fingerprint choices, so that
+// records made by it can still be compared (PROTOCOL section 7).
+func (s *cardState) remember(c *card, inForce string) {
+	for _, text := range c.Fingerprints {
+		if text == inForce {
+			continue
+		}
+		if choice, ok := parseChoice(text); ok {
+			s.earlier.Store(&choice)
+		}
+	}
+}
+
+// EarlierFingerprint returns the fingerprint choice that was in force before
+// the present one, as the operation's card keeps it; ok is false where there is
+// none. See Intent.Refingerprint.
+func (g *Guard) EarlierFingerprint(operation string) (choice FingerprintChoice, ok bool) {
+	op := g.operation(operation)
+	if op == nil {
+		return choice, false
+	}
+	if earlier := op.card.earlier.Load(); earlier != nil {
+		return *earlier, true
+	}
+	return choice, false
+}
+
 // acceptCard takes over what a card says and returns the card to write in its
 // place, of version 0 where it may stay.
 func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result) (card, error) {
@@ -263,6 +293,7 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 		g.log.LogAttrs(ctx, slogError, "card is younger than it was: tokens issued before it are forgotten", attrOp(op))
 	}
 	change := c.choose(p.Fingerprint.String(), first || swapping)
+	op.card.remember(&c, p.Fingerprint.String())
 	change = g.retain(ctx, op, &c, p) || change
 	if res.Left > 0 && res.Left < cardLife/2 {
 		change = true

@@ -19,6 +19,8 @@ type Claim struct {
 	g        *Guard
 	id       *identity
 	fp       Fingerprint
+	again    func(FingerprintChoice) (Fingerprint, error)
+	before   Fingerprint // by the earlier choice, once it was asked for
 	trace    []byte
 	source   string
 	nonce    owner
@@ -139,12 +141,32 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 func (c *Claim) asker() asker {
 	now := c.g.clock.corrected()
 	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
+	if c.again != nil {
+		a.earlier = c.earlier
+	}
 	if a.token {
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
 	}
 	return a
+}
+
+// earlier computes the fingerprint by the choice before the present one.
+func (c *Claim) earlier(version byte) (Fingerprint, bool) {
+	if c.before.Version == version {
+		return c.before, true
+	}
+	choice := c.id.op.card.earlier.Load()
+	if choice == nil || choice.Version() != version {
+		return Fingerprint{}, false
+	}
+	fp, err := c.again(*choice)
+	if err != nil || fp.Version != version {
+		return Fingerprint{}, false
+	}
+	c.before = fp
+	return fp, true
 }
 
 // Claim claims an intent, waiting where the policy says so and another owner
@@ -164,7 +186,7 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 			return nil, err
 		}
 	}
-	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
@@ -369,7 +391,7 @@ func (c *Claim) answer(ctx context.Context, f found, v Verdict) error {
 		c.g.log.LogAttrs(ctx, slogError, "record cannot be read: it is held", attrOperation(c), attrKey(c), attrError(f.unread))
 	case v == Uncertain:
 		c.retry = retryUncertain
-	case (v == Replayed || v == Used) && f.rec.fp.Version != c.fp.Version:
+	case (v == Replayed || v == Used) && f.rec.fp.Version != c.fp.Version && f.rec.fp.Version != c.before.Version:
 		c.g.counts.strange.Add(1)
 	}
 	return nil

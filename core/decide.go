@@ -34,6 +34,9 @@ type asker struct {
 	retake   bool // onCrash
 	force    bool // asked for, allowed by the policy, and authorised
 	fp       Fingerprint
+	// earlier computes the request's fingerprint by an earlier choice, of this
+	// version; nil or false where that cannot be done.
+	earlier func(version byte) (Fingerprint, bool)
 }
 
 // step is what to do next about a record.
@@ -157,8 +160,14 @@ func judgeProcessing(a asker, f found, same, other bool) (step, Verdict) {
 // version is one that this guard cannot compute: such a record is replayed or
 // held, never run anew (PROTOCOL section 7).
 func compareFingerprints(a asker, kept Fingerprint) (same, other bool) {
-	if kept.Version == a.fp.Version {
-		return kept.Sum == a.fp.Sum, kept.Sum != a.fp.Sum
+	asked := a.fp
+	if kept.Version != asked.Version && a.earlier != nil {
+		if fp, ok := a.earlier(kept.Version); ok {
+			asked = fp
+		}
+	}
+	if kept.Version == asked.Version {
+		return kept.Sum == asked.Sum, kept.Sum != asked.Sum
 	}
 	return false, false
 }

@@ -139,6 +139,24 @@ func (c FingerprintChoice) String() string {
 	return text
 }
 
+// parseChoice reads what String tells. ok is false for a text that this release
+// does not tell: another algorithm's, say.
+func parseChoice(text string) (c FingerprintChoice, ok bool) {
+	head, list, listed := strings.Cut(text, " ")
+	if listed {
+		kind, entries, _ := strings.Cut(list, " ")
+		into := map[string]*[]string{"only": &c.Only, "ignore": &c.Ignore}[kind]
+		if into == nil || json.Unmarshal([]byte(entries), into) != nil {
+			return FingerprintChoice{}, false
+		}
+	}
+	c.Mode, _, _ = strings.Cut(head, "/")
+	if c.String() != text {
+		return FingerprintChoice{}, false
+	}
+	return c.prepared(), true
+}
+
 func sortedSet(entries []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(entries)))
 }

@@ -17,7 +17,12 @@ type Intent struct {
 	Traits    []string
 	// Fingerprint decides whether a repeat is the same request.
 	Fingerprint Fingerprint
-	Trace       []byte // the traceparent of the span that this request runs in
+	// Refingerprint computes the same by another choice of fields: asked for only
+	// where a record was made by the choice before the present one, see
+	// [Guard.EarlierFingerprint]. Without it such a record is replayed or held,
+	// and never compared.
+	Refingerprint func(FingerprintChoice) (Fingerprint, error)
+	Trace         []byte // the traceparent of the span that this request runs in
 	// Force asks to run although the record refuses it: see Policy.OnDuplicate
 	// and Config.ForceAuthorizer.
 	Force bool

@@ -16,7 +16,7 @@ import (
 
 // fingerprint hashes what the request asks for. A long body that is compared
 // byte for byte is never in memory as a whole.
-func (p *plan) fingerprint(r Request, b *Body) (idem.Fingerprint, error) {
+func (p *plan) fingerprint(policy *idem.Policy, r Request, b *Body) (idem.Fingerprint, error) {
 	guard := p.flow.Guard
 	content := idem.Content{Method: r.Method(), Path: r.Path(), Query: r.RawQuery(), ContentType: contentType(r)}
 	if kind, boundary := kindOf(content.ContentType); kind == bodyMultipart {
@@ -25,7 +25,7 @@ func (p *plan) fingerprint(r Request, b *Body) (idem.Fingerprint, error) {
 	switch {
 	case content.Body != nil:
 	case b.file != nil && content.ComparedRaw(b.size):
-		stream := guard.FingerprintStream(p.policy, content)
+		stream := guard.FingerprintStream(policy, content)
 		if _, err := io.Copy(stream, b.Reader()); err != nil {
 			return idem.Fingerprint{}, fmt.Errorf("%w: %w", errNoRoom, err)
 		}
@@ -37,7 +37,7 @@ func (p *plan) fingerprint(r Request, b *Body) (idem.Fingerprint, error) {
 		}
 		content.Body = whole
 	}
-	return guard.Fingerprint(p.policy, content), nil
+	return guard.Fingerprint(policy, content), nil
 }
 
 // listedPart is one part of a multipart form as it is compared.

@@ -143,11 +143,16 @@ func (j *judgement) judge() error {
 			}
 		}
 	}
-	print, err := p.fingerprint(x, &j.body)
+	print, err := p.fingerprint(p.policy, x, &j.body)
 	if err != nil {
 		return j.refuseBody(err)
 	}
 	j.intent.Fingerprint = print
+	if _, changed := p.flow.Guard.EarlierFingerprint(p.policy.Operation); changed {
+		j.intent.Refingerprint = func(by idem.FingerprintChoice) (idem.Fingerprint, error) {
+			return p.fingerprint(&idem.Policy{Fingerprint: by}, x, &j.body)
+		}
+	}
 	return j.do()
 }
 
