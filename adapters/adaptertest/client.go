@@ -58,12 +58,6 @@ func (r *request) inChunks() *request {
 	return r
 }
 
-// path is the target without its query.
-func (r *request) path() string {
-	path, _, _ := strings.Cut(r.target, "?")
-	return path
-}
-
 // send sends the request and reads the answer whole. A request that gets none
 // ends the statement.
 func (r *request) send() answer {

@@ -172,7 +172,7 @@ func (b *Bed) controlIssue(x Exchange) error {
 	}
 	policy := *running
 	policy.OnDuplicate = idem.Reject // nothing runs there
-	behind := b.Guard.Now().Add(-time.Duration(o.Age)).Sub(time.Now())
+	behind := time.Until(b.Guard.Now().Add(-time.Duration(o.Age)))
 	past, err := idem.New(idem.Config{
 		Store: &drawer{}, Policies: []idem.Policy{policy}, Prefix: b.cfg.Prefix, NameKey: b.cfg.NameKey, Signer: b.cfg.Signer,
 		Clock: func() time.Time { return time.Now().Add(behind) },
