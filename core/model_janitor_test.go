@@ -17,8 +17,8 @@ const (
 
 // janitorRules says how a model of the janitor is played. The zero value is a
 // claim by Create under Hold, with every rule kept. The policy is Closed: what
-// is not known to be claimed is not run. (Under Open the janitor's work is a
-// settle, which needs a run to have an outcome of.)
+// is not known to be claimed is not run. (Open has a model of its own: the
+// janitor's work is a settle there.)
 type janitorRules struct {
 	over   claimedOver
 	retake bool // onCrash
@@ -83,12 +83,18 @@ type janitorModel struct {
 }
 
 func newJanitorModel(rules janitorRules) model[janitorState] {
-	m := &janitorModel{janitorRules: rules, modelValues: newModelValues()}
+	m := &janitorModel{janitorRules: rules}
+	return model[janitorState]{start: m.begin(), next: m.next, bad: m.bad, show: m.show, goals: m.goals()}
+}
+
+// begin makes A's claim and puts it on its way.
+func (m *janitorModel) begin() janitorState {
+	m.modelValues = newModelValues()
 	m.mine = modelRecord('A', StateProcessing, fenceOfA, janitorLease*modelTick)
 	s := janitorState{asks: 1}
-	if rules.over != overNothing {
+	if m.over != overNothing {
 		before := modelRecord('X', StateReleased, fenceOfA, janitorLease*modelTick)
-		if rules.over == overLapsed {
+		if m.over == overLapsed {
 			before.state, s.lapsed = StateProcessing, true
 		}
 		m.meant = m.of(before)
@@ -97,7 +103,7 @@ func newJanitorModel(rules janitorRules) model[janitorState] {
 	}
 	m.claim = m.of(m.mine)
 	s.wire.send(modelPacket{m.meant, m.claim, false})
-	return model[janitorState]{start: s, next: m.next, bad: m.bad, show: m.show, goals: m.goals()}
+	return s
 }
 
 func (m *janitorModel) next(s janitorState, step func(string, janitorState)) {

@@ -16,6 +16,18 @@ func (c *Claim) opens(f found) bool {
 	return a.bound && !(a.token && a.expired)
 }
 
+// stillMeant tells whether what is there is still what a bare run's claim was
+// to be swapped from: to the letter, or a release whose counter a janitor has
+// moved on. Then the claim never came, and the outcome takes its place.
+func (c *Claim) stillMeant(f found) bool {
+	if c.meant == nil || f.unread != nil {
+		return false
+	}
+	meant, err := decodeRecord(c.meant)
+	moved := err == nil && f.rec.state == StateReleased && meant.state == StateReleased && f.rec.owner == meant.owner && f.rec.fence == meant.fence
+	return moved || string(f.value) == string(c.meant)
+}
+
 // open wins a claim without a record. mine is what was sent, or would have
 // been, and meant what it was to be swapped from: the claim may be in the store,
 // or be on its way, so the outcome is written over all of these (PROTOCOL

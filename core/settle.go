@@ -157,7 +157,7 @@ func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (s
 			}
 			create, result = true, "recreated"
 		default:
-			if c.bare && c.meant != nil && string(f.value) == string(c.meant) {
+			if c.bare && c.stillMeant(f) {
 				create = false
 				c.mu.Lock()
 				c.known = f.value // the claim never came: the outcome takes its place

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // runningClaims are the claims that this process runs, or holds an outcome of
@@ -128,7 +130,7 @@ func (c *Claim) view() (found, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.outcome.value != nil && c.holding && c.outcome.rec.state == StateReleased:
+	case c.outcome.value != nil && c.holding && c.outcome.rec.state == StateReleased && !broken.Is(broken.P8HeldReleaseClaimed):
 		// Not in the store yet. A repeat that claimed from it could be outrun by
 		// our own settle: its claim would land after the janitor had looked for it.
 		return found{}, false
