@@ -45,6 +45,7 @@ const (
 	T2PolicyRetentionOnly
 	T6OpenLeft
 	S8SwapReachesRuns
+	P8HeldReleaseClaimed
 )
 
 // Rules is the list `make broken` walks.
@@ -95,4 +96,10 @@ var Rules = []Entry{
 	{T2PolicyRetentionOnly, "T2-policy-retention-only", "core", "TestT2_ATokenOfAnotherPolicyIsOutlivedToo", "a record is kept for its policy's retention, however long its token lives"},
 	{T6OpenLeft, "T6-open-left", "core", "TestT6_WhoLeavesOpenMovesSince", "since stays where it was when Open is left"},
 	{S8SwapReachesRuns, "S8-swap-reaches-runs", "core", "TestS8_ARunKeepsThePolicyItBeganWith", "a swap changes the policy of claims that run"},
+	{P1CheckThenSet, "P1-check-then-set", "internal/proof", "TestProof_EveryHistoryIsLegal", "a claim looks first and writes then"},
+	{P4NoRenewal, "P4-no-renewal", "internal/proof", "TestProof_EveryHistoryIsLegal", "leases are not renewed"},
+	{P13HoldRetaken, "P13-hold-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a lapsed claim is taken over under Hold"},
+	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
+	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
+	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
 }
