@@ -41,6 +41,15 @@ type noEffects struct{ error }
 
 func (e *noEffects) Unwrap() error { return e.error }
 
+// Cause returns what [NoEffects] wraps, and any other error as it is: for
+// frameworks that look at an error's type and not at what it wraps.
+func Cause(err error) error {
+	if e, ok := err.(*noEffects); ok {
+		return e.error
+	}
+	return err
+}
+
 func hadNoEffects(err error) bool {
 	var e *noEffects
 	return errors.As(err, &e)

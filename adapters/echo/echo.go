@@ -62,7 +62,7 @@ func (x *exchange) ServeNet(w http.ResponseWriter, r *http.Request, held bool) e
 	x.c.SetRequest(r)
 	err := x.next(x.c)
 	if err != nil && held {
-		x.c.Error(err)
+		x.c.Error(httpflow.Cause(err))
 	}
 	return err
 }

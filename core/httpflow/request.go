@@ -37,6 +37,9 @@ type Request interface {
 	Native() any
 }
 
+// Cause is [idem.Cause], for adapters.
+func Cause(err error) error { return idem.Cause(err) }
+
 // Exchange is one request together with its answer, in the hands of an adapter.
 // The engine ends every request with one call of Pass, of Send, or of Run and
 // then Release or Drop.
