@@ -29,11 +29,11 @@ func TestWhatIsMissingIsNamedWithTheOneLineToRun(t *testing.T) {
 		programs map[string]string
 		want     []string // named as missing
 	}{
-		{"nothing", nil, []string{"gcc", "redis-server", "node", "chromium"}},
-		{"a C compiler of another name", map[string]string{"cc": ""}, []string{"redis-server", "node", "chromium"}},
-		{"an old Node.js", map[string]string{"cc": "", "redis-server": "", "chromium": "", "npm": "", "node": "echo v18.20.4"}, []string{"node"}},
-		{"Node.js without npm", map[string]string{"cc": "", "redis-server": "", "chromium": "", "node": "echo v20.1.0"}, []string{"node"}},
-		{"everything", map[string]string{"cc": "", "redis-server": "", "chromium": "", "npm": "", "node": "echo v22.1.0"}, nil},
+		{"nothing", nil, []string{"gcc", "redis-server", "spin", "node", "chromium"}},
+		{"a C compiler of another name", map[string]string{"cc": ""}, []string{"redis-server", "spin", "node", "chromium"}},
+		{"an old Node.js", map[string]string{"cc": "", "redis-server": "", "spin": "", "chromium": "", "npm": "", "node": "echo v18.20.4"}, []string{"node"}},
+		{"Node.js without npm", map[string]string{"cc": "", "redis-server": "", "spin": "", "chromium": "", "node": "echo v20.1.0"}, []string{"node"}},
+		{"everything", map[string]string{"cc": "", "redis-server": "", "spin": "", "chromium": "", "npm": "", "node": "echo v22.1.0"}, nil},
 	} {
 		t.Run(c.given, func(t *testing.T) {
 			bareMachine(t, c.programs)
@@ -69,7 +69,7 @@ func TestWithoutAPageNothingIsNeededForIt(t *testing.T) {
 func TestAnInstallationSaysSoAndAsksForWhatIsMissing(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy-rc.d")
 	log := filepath.Join(t.TempDir(), "log")
-	bareMachine(t, map[string]string{"cc": "", "apt-get": `echo "$@" >>` + log + `; [ -x ` + policy + ` ] && echo guarded >>` + log})
+	bareMachine(t, map[string]string{"cc": "", "spin": "", "apt-get": `echo "$@" >>` + log + `; [ -x ` + policy + ` ] && echo guarded >>` + log})
 	t.Setenv("IDEM_INSTALL", "")
 	var out bytes.Buffer
 	machine{root: t.TempDir(), policy: policy}.prepare(t.Context(), &out)
