@@ -95,6 +95,42 @@ var choiceStatements = []statement{
 		s.wantRuns("/hold/settle", 1)
 	}},
 
+	{name: "Statement48_TheTokenEndpointIsForItsOwnPages", play: func(s *scene) {
+		n := s.server(NodeOptions{})
+		ask := func(pairs ...string) answer {
+			r := s.post(n, "/idempotency/tokens").json(`{"operation":"test:form:run","context":"cart"}`)
+			for i := 0; i < len(pairs); i += 2 {
+				r = r.with(pairs[i], pairs[i+1])
+			}
+			return r.send()
+		}
+		for _, row := range []struct {
+			says  string
+			pairs []string
+			want  int
+		}{
+			{"a page of this site", []string{"Sec-Fetch-Site", "same-origin"}, http.StatusOK},
+			{"a page of this site, by its origin", []string{"Origin", n.URL()}, http.StatusOK},
+			{"a program that is signed in", []string{"Authorization", "Bearer ann"}, http.StatusOK},
+			{"another site", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+			{"another site, by its origin", []string{"Origin", "https://evil.example"}, http.StatusForbidden},
+			{"nobody knows who", nil, http.StatusForbidden},
+			{"a browser that looks ahead", []string{"Sec-Fetch-Site", "same-origin", "Sec-Purpose", "prefetch"}, http.StatusForbidden},
+		} {
+			a := ask(row.pairs...)
+			if a.status != row.want {
+				s.errorf("%s: status %d (%.200s), want %d", row.says, a.status, a.body, row.want)
+			}
+			if got := a.header.Get("Cache-Control"); got != "no-store" {
+				s.errorf("%s: Cache-Control %q, want no-store", row.says, got)
+			}
+		}
+		// A token is for the caller's own scope, whatever the page would like.
+		token := s.issue(n, "ann", "test:form:run", "own")
+		s.wantProblem(s.post(n, "/form/own").as("eve").token(token).form("a=1").send(), "foreign", http.StatusForbidden)
+		s.wantRan(s.post(n, "/form/own").as("ann").token(token).form("a=1").send(), "executed", http.StatusCreated)
+	}},
+
 	{name: "Statement58b_TheJanitorTakesThePlaceOfALateClaim", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		s.fault(n, "claim", "late", 3, "2500ms") // each of the three tries lands long after its time-out
