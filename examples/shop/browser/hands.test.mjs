@@ -9,9 +9,16 @@ const thanks = page => page.getByText('Thank you, Ada. Your order is number').wa
 /** Opens the shop, slow if it should be, and fills in the name. */
 async function open(page, url, { slow = false, script = true } = {}) {
   await page.goto(url)
-  if (slow) await page.getByRole('button', { name: /Let each order take/ }).click()
-  if (!script) await page.getByRole('button', { name: 'off', exact: true }).click()
+  if (slow) await turn(page, page.getByRole('button', { name: /Let each order take/ }))
+  if (!script) await turn(page, page.getByRole('button', { name: 'off', exact: true }))
   await page.getByLabel('Name on the parcel').fill('Ada')
+}
+
+/** Presses a button that shows the page anew, and waits for that: until then the focus may go. */
+async function turn(page, button) {
+  const loaded = page.waitForEvent('load')
+  await button.click()
+  await loaded
 }
 
 const order = page => page.getByRole('button', { name: 'Place order' })
@@ -26,6 +33,8 @@ run('given a double click, then one request leaves and one order stands', async 
 
 run('given Enter four times, then one request leaves and one order stands', async ({ page, url }) => {
   await open(page, url, { slow: true })
+  const field = page.getByLabel('Name on the parcel')
+  await field.focus()
   for (let i = 0; i < 4; i++) await page.keyboard.press('Enter')
   await thanks(page)
   const now = await tables(page, url)
