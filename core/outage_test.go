@@ -105,6 +105,23 @@ func TestOpenDoesNotRunOverWhatIsKnown(t *testing.T) {
 	})
 }
 
+func TestAWaiterDoesNotRunBesideTheRunItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		first := won(t, guardOn(t, s, open), testIntent("k"))
+		defer first.End(context.Background())
+		g := guardOn(t, s, open, waiting)
+		go func() {
+			pass(time.Second)
+			s.script(func(shelfCall) fault { return fault{refuse: true} })
+		}()
+		c, err := g.Claim(context.Background(), testIntent("k"))
+		if c.Won() || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the store went while it waited: won %v, %v", c.Won(), err)
+		}
+	})
+}
+
 func TestT6_SinceMovesAfterRunsWithoutARecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
