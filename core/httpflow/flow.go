@@ -93,7 +93,7 @@ func New(cfg Config) (*Flow, error) {
 type Route struct {
 	flow      *Flow
 	operation string
-	cached    atomic.Pointer[plan]
+	latest    atomic.Pointer[plan]
 }
 
 // Route returns the guarded route of an operation. It panics where the guard
@@ -110,11 +110,11 @@ func (f *Flow) Route(operation string) *Route {
 // policy was changed.
 func (rt *Route) plan() *plan {
 	policy, _ := rt.flow.Guard.Policy(rt.operation)
-	if p := rt.cached.Load(); p != nil && p.policy == policy {
+	if p := rt.latest.Load(); p != nil && p.policy == policy {
 		return p
 	}
 	p := newPlan(rt.flow, policy)
-	rt.cached.Store(p)
+	rt.latest.Store(p)
 	return p
 }
 
