@@ -7,36 +7,10 @@ import (
 	"github.com/go-idem/idem/internal/broken"
 )
 
-// storeOp is one call of the store, as data: it is made again byte for byte.
-type storeOp struct {
-	do         opKind
-	name       string
-	old, value []byte
-	ttl        time.Duration
-}
-
-type opKind uint8
-
-const (
-	doLoad opKind = iota
-	doCreate
-	doSwap
-)
-
-func (op *storeOp) on(ctx context.Context, s Store) (Result, error) {
-	switch op.do {
-	case doCreate:
-		return s.Create(ctx, op.name, op.value, op.ttl)
-	case doSwap:
-		return s.Swap(ctx, op.name, op.old, op.value, op.ttl)
-	}
-	return s.Load(ctx, op.name)
-}
-
 // call makes one call of the store for a step. It is cut loose from the
 // request, because a client that leaves does not make an outcome unknown, and
 // it ends by limit.
-func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *storeOp) (Result, error) {
+func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *Op) (Result, error) {
 	if !g.steps && !g.watch.chosen[StepStore] {
 		return op.on(context.Background(), g.store)
 	}
@@ -60,7 +34,7 @@ const askTries = 3
 
 // ask makes a call whose outcome must be known and asks again, with the same
 // bytes, where it is not: an error says only that nothing is known.
-func (g *Guard) ask(ctx context.Context, step string, op *storeOp) (res Result, err error) {
+func (g *Guard) ask(ctx context.Context, step string, op *Op) (res Result, err error) {
 	for try := 1; ; try++ {
 		if res, err = g.call(ctx, step, g.describe.WorstCall, op); err == nil || try == askTries || broken.Is(broken.S9NoAskAgain) {
 			return res, err

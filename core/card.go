@@ -170,7 +170,7 @@ func (g *Guard) readCard(ctx context.Context, op *operation) error {
 // syncCard brings the card and this guard in line. next is the operation under
 // the policy that is to run from then on, nil for the one that runs.
 func (g *Guard) syncCard(ctx context.Context, op, next *operation) error {
-	res, err := g.ask(ctx, "load", &storeOp{do: doLoad, name: g.cardName(op)})
+	res, err := g.ask(ctx, "load", &Op{Kind: OpLoad, Name: g.cardName(op)})
 	disturbed := op.card.disturbed.Load()
 	for range maxSwaps {
 		if err != nil {
@@ -185,9 +185,9 @@ func (g *Guard) syncCard(ctx context.Context, op, next *operation) error {
 			return nil // as it should be
 		}
 		text, _ := json.Marshal(wanted)
-		write := storeOp{do: doSwap, name: g.cardName(op), old: value, value: text, ttl: cardLife}
+		write := Op{Kind: OpSwap, Name: g.cardName(op), Old: value, Value: text, TTL: cardLife}
 		if lost {
-			write.do = doCreate
+			write.Kind = OpCreate
 		}
 		if res, err = g.ask(ctx, "settle", &write); err != nil {
 			continue

@@ -265,17 +265,17 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 			return true, nil
 		case stepLook:
 			looks++
-			res, err = c.g.ask(ctx, "load", &storeOp{do: doLoad, name: c.id.name})
+			res, err = c.g.ask(ctx, "load", &Op{Kind: OpLoad, Name: c.id.name})
 		case stepCreate:
 			rounds++
-			res, err = c.send(ctx, storeOp{do: doCreate}, c.fresh(StateProcessing, 0))
+			res, err = c.send(ctx, Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
 		case stepTake, stepForce:
 			rounds++
 			claim := taken(f, c.fresh(StateProcessing, 0))
 			if st == stepForce {
 				claim.flags |= flagForced
 			}
-			res, err = c.send(ctx, storeOp{do: doSwap, old: f.value}, claim)
+			res, err = c.send(ctx, Op{Kind: OpSwap, Old: f.value}, claim)
 		case stepBury:
 			rounds++
 			res, err = c.bury(ctx)
@@ -310,10 +310,10 @@ func (c *Claim) fresh(s State, flags byte) record {
 // send claims: one Create or Swap, asked again while its outcome is unknown,
 // and then handed to the janitor. What is there and carries our nonce and
 // fence is our own claim, whose reply was lost (PROTOCOL P3).
-func (c *Claim) send(ctx context.Context, op storeOp, mine record) (Result, error) {
-	op.name, op.value, op.ttl = c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
+func (c *Claim) send(ctx context.Context, op Op, mine record) (Result, error) {
+	op.Name, op.Value, op.TTL = c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
 	if broken.Is(broken.T2LeaseAsRetention) {
-		op.ttl = mine.leaseTime()
+		op.TTL = mine.leaseTime()
 	}
 	first := c.g.clock.now()
 	if broken.Is(broken.P1CheckThenSet) {
@@ -322,10 +322,10 @@ func (c *Claim) send(ctx context.Context, op storeOp, mine record) (Result, erro
 	res, err := c.g.ask(ctx, "claim", &op)
 	if err != nil {
 		if c.opens(found{}) {
-			c.open(mine, op.old)
+			c.open(mine, op.Old)
 		} else {
 			c.g.counts.unknown.Add(1)
-			c.g.janitor.mend(c.id, mine, op.old)
+			c.g.janitor.mend(c.id, mine, op.Old)
 		}
 		return res, err
 	}
@@ -334,19 +334,19 @@ func (c *Claim) send(ctx context.Context, op storeOp, mine record) (Result, erro
 }
 
 // hear wins the claim where res says that it is ours.
-func (c *Claim) hear(op *storeOp, mine record, first time.Time, res Result) {
+func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 	if !res.Done {
 		f := readFound(res)
 		ours := f.value != nil && f.unread == nil && f.rec.isOf(mine.owner, mine.fence)
 		if !ours || broken.Is(broken.P3ForeignNonce) {
 			return
 		}
-		op.value, mine = f.value, f.rec
+		op.Value, mine = f.value, f.rec
 	}
 	if broken.Is(broken.P5DeadlineFromReply) {
 		first = c.g.clock.now()
 	}
-	c.won, c.known, c.rec = true, op.value, mine
+	c.won, c.known, c.rec = true, op.Value, mine
 	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
 	c.due = first.Add(c.policy().Lease / 3)
 	c.sends = append(c.firstSends[:0], send{mine.counter, first})
@@ -361,10 +361,10 @@ func (c *Claim) bury(ctx context.Context) (Result, error) {
 		end.End(StepResult{})
 		return Result{Done: true}, nil
 	}
-	op := storeOp{do: doCreate, name: c.id.name, value: r.append(nil), ttl: r.retention()}
+	op := Op{Kind: OpCreate, Name: c.id.name, Value: r.append(nil), TTL: r.retention()}
 	res, err := c.g.ask(ctx, "bury", &op)
 	end.End(StepResult{State: StateBuried, Err: err})
-	if err == nil && !res.Done && string(res.Value) == string(op.value) {
+	if err == nil && !res.Done && string(res.Value) == string(op.Value) {
 		res.Done = true // our own burial, whose reply was lost
 	}
 	return res, err

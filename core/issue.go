@@ -72,7 +72,7 @@ func (g *Guard) Status(ctx context.Context, in Intent) (Status, error) {
 			return st.of(f, in.id.op.policy), nil
 		}
 	}
-	res, err := g.ask(ctx, "load", &storeOp{do: doLoad, name: in.id.name})
+	res, err := g.ask(ctx, "load", &Op{Kind: OpLoad, Name: in.id.name})
 	if err != nil {
 		return st, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
 	}
@@ -124,9 +124,9 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 	c := &Claim{g: g, id: in.id, source: in.Source, position: -1}
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	buried := c.fresh(StateBuried, flagDiscarded)
-	op := storeOp{do: doCreate, name: in.id.name, value: buried.append(nil), ttl: buried.retention()}
+	op := Op{Kind: OpCreate, Name: in.id.name, Value: buried.append(nil), TTL: buried.retention()}
 	if !in.id.bound {
-		op.do = doLoad
+		op.Kind = OpLoad
 	}
 	for range maxSwaps {
 		res, err := g.ask(ctx, "bury", &op)
@@ -134,9 +134,9 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 			return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
 		}
 		f := readFound(res)
-		done := res.Done || string(res.Value) == string(op.value)
+		done := res.Done || string(res.Value) == string(op.Value)
 		switch {
-		case done && op.old != nil: // over RELEASED, which says that it had no effect
+		case done && op.Old != nil: // over RELEASED, which says that it had no effect
 			st.State = StateBuried
 			return st, Dead, nil
 		case done || (f.rec.state == StateBuried && in.id.bound):
@@ -144,12 +144,12 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 		case !in.id.bound && (f.value == nil || f.rec.state == StateReleased || f.rec.state == StateBuried):
 			return st, 0, &RefusedError{Verdict: Foreign, Operation: in.Operation}
 		case f.value == nil:
-			op.do, op.old = doCreate, nil
+			op.Kind, op.Old = OpCreate, nil
 		case f.unread == nil && f.rec.state == StateReleased:
 			buried.fence = max(buried.fence, f.rec.fence+1)
-			op.do, op.old, op.value = doSwap, f.value, buried.append(nil)
+			op.Kind, op.Old, op.Value = OpSwap, f.value, buried.append(nil)
 		case f.left == 0 && f.rec.state == StateProcessing:
-			op.do = doLoad
+			op.Kind = OpLoad
 		default:
 			return st.of(f, in.id.op.policy), 0, nil
 		}

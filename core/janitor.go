@@ -196,7 +196,7 @@ func (j *janitor) finish(one *job, now time.Time) bool {
 func (j *janitor) writeOver(ctx context.Context, one *job) error {
 	f := found{}
 	if one.meant != nil || broken.Is(broken.S9JanitorLooks) {
-		res, err := j.g.call(ctx, "settle", settleTry, &storeOp{do: doLoad, name: one.name})
+		res, err := j.g.call(ctx, "settle", settleTry, &Op{Kind: OpLoad, Name: one.name})
 		if err != nil {
 			return err
 		}
@@ -207,15 +207,15 @@ func (j *janitor) writeOver(ctx context.Context, one *job) error {
 		if what == mendDone {
 			return nil
 		}
-		op := storeOp{do: doCreate, name: one.name, value: value.append(nil), ttl: value.retention()}
+		op := Op{Kind: OpCreate, Name: one.name, Value: value.append(nil), TTL: value.retention()}
 		if what == mendSwap {
-			op.do, op.old = doSwap, f.value
+			op.Kind, op.Old = OpSwap, f.value
 		}
 		res, err := j.g.call(ctx, "settle", settleTry, &op)
 		if err != nil {
 			return err
 		}
-		if res.Done || string(res.Value) == string(op.value) {
+		if res.Done || string(res.Value) == string(op.Value) {
 			return nil
 		}
 		f = readFound(res)

@@ -156,11 +156,11 @@ func (c *Claim) write(ctx context.Context, p *pending, limit time.Duration) (str
 	create := false
 	for range maxSwaps {
 		c.mu.Lock()
-		op := storeOp{do: doSwap, name: c.id.name, old: c.known, value: p.value, ttl: p.rec.retention()}
+		op := Op{Kind: OpSwap, Name: c.id.name, Old: c.known, Value: p.value, TTL: p.rec.retention()}
 		before := c.deadline
 		c.mu.Unlock()
 		if create {
-			op.do = doCreate
+			op.Kind = OpCreate
 		}
 		res, err := c.g.call(ctx, "renew", limit, &op)
 		if err != nil {

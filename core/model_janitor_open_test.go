@@ -68,9 +68,9 @@ func newOpenModel(rules openRules) model[openState] {
 	m.guard.store = &modelScript{v: m.modelValues, heard: make([]modelHeard, askTries)}
 	m.won = &Claim{g: m.guard, id: id, start: modelEpoch}
 	m.won.run.Context = context.Background()
-	op := storeOp{do: doCreate}
+	op := Op{Kind: OpCreate}
 	if m.meant != 0 {
-		op = storeOp{do: doSwap, old: m.bytes[m.meant]}
+		op = Op{Kind: OpSwap, Old: m.bytes[m.meant]}
 	}
 	if _, err := m.won.send(context.Background(), op, m.mine); err == nil || !m.won.bare || m.id(m.won.known) != m.claim {
 		panic("under Open a claim of unknown outcome does not run")
@@ -178,7 +178,7 @@ func (m *openModel) attempt(what string, s openState, step func(string, openStat
 	over := s.settle.play(m.guard, m.modelValues, &s.wire, func() {
 		if m.onlyNothing {
 			var res Result
-			res, err = m.guard.call(context.Background(), "settle", 0, &storeOp{do: doCreate, value: p.value})
+			res, err = m.guard.call(context.Background(), "settle", 0, &Op{Kind: OpCreate, Value: p.value})
 			if result = "stale"; res.Done || string(res.Value) == string(p.value) {
 				result = "ok"
 			}

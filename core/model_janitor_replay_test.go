@@ -38,7 +38,7 @@ type modelActor struct {
 	heard [modelHears]modelHeard
 	calls uint8      // how many of them are over
 	out   bool       // the next is out
-	do    opKind     // what it does
+	do    OpKind     // what it does
 	value valueID    // and what it writes
 	reply modelHeard // on its way back, unless it says nothing
 }
@@ -52,22 +52,22 @@ type notHeardYet struct{}
 type modelScript struct {
 	v     *modelValues
 	heard []modelHeard
-	out   *storeOp
+	out   *Op
 }
 
 func (s *modelScript) Create(_ context.Context, name string, value []byte, ttl time.Duration) (Result, error) {
-	return s.call(storeOp{do: doCreate, name: name, value: value, ttl: ttl})
+	return s.call(Op{Kind: OpCreate, Name: name, Value: value, TTL: ttl})
 }
 
 func (s *modelScript) Swap(_ context.Context, name string, old, value []byte, ttl time.Duration) (Result, error) {
-	return s.call(storeOp{do: doSwap, name: name, old: old, value: value, ttl: ttl})
+	return s.call(Op{Kind: OpSwap, Name: name, Old: old, Value: value, TTL: ttl})
 }
 
 func (s *modelScript) Load(_ context.Context, name string) (Result, error) {
-	return s.call(storeOp{do: doLoad, name: name})
+	return s.call(Op{Kind: OpLoad, Name: name})
 }
 
-func (s *modelScript) call(op storeOp) (Result, error) {
+func (s *modelScript) call(op Op) (Result, error) {
 	if len(s.heard) == 0 {
 		s.out = &op
 		panic(notHeardYet{})
@@ -114,12 +114,12 @@ func (a *modelActor) play(g *Guard, v *modelValues, w *modelWire, do func()) (ov
 		*a = modelActor{}
 		return true
 	}
-	a.out, a.do, a.value, a.reply = true, s.out.do, 0, modelHeard{}
-	if s.out.do != doLoad {
-		a.value = v.id(s.out.value)
+	a.out, a.do, a.value, a.reply = true, s.out.Kind, 0, modelHeard{}
+	if s.out.Kind != OpLoad {
+		a.value = v.id(s.out.Value)
 		p := modelPacket{value: a.value, awaited: true}
-		if s.out.do == doSwap {
-			p.old = v.id(s.out.old)
+		if s.out.Kind == OpSwap {
+			p.old = v.id(s.out.Old)
 		}
 		w.send(p)
 	}
@@ -138,7 +138,7 @@ func (a *modelActor) answer(p modelPacket, done bool, there valueID) {
 }
 
 // reads tells whether the store has yet to answer a Load.
-func (a *modelActor) reads() bool { return a.out && a.do == doLoad && a.reply.how == heardNothing }
+func (a *modelActor) reads() bool { return a.out && a.do == OpLoad && a.reply.how == heardNothing }
 
 // answered tells whether there is a reply to be heard.
 func (a *modelActor) answered() bool { return a.out && a.reply.how != heardNothing }

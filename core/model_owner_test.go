@@ -111,7 +111,7 @@ func (m *leaseModel) hearsClaim(s leaseState, step func(string, leaseState)) {
 // and reached the store, at 0.
 func (m *leaseModel) wins(s leaseState, res Result) leaseState {
 	c, claim := m.owner.claim(s.now, &s.a), modelRecord('A', StateProcessing, fenceOfA, leaseTicks*modelTick)
-	c.hear(&storeOp{value: claim.append(nil)}, claim, modelTime(0), res)
+	c.hear(&Op{Value: claim.append(nil)}, claim, modelTime(0), res)
 	switch {
 	case !c.won:
 		s.a.disowned = s.cell.value

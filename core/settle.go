@@ -127,13 +127,13 @@ func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (s
 	result, create := "ok", false
 	for range maxSwaps {
 		c.mu.Lock()
-		op := storeOp{do: doSwap, name: c.id.name, old: c.known, value: p.value, ttl: p.rec.retention()}
+		op := Op{Kind: OpSwap, Name: c.id.name, Old: c.known, Value: p.value, TTL: p.rec.retention()}
 		c.mu.Unlock()
 		if create {
-			op.do = doCreate
+			op.Kind = OpCreate
 		}
 		if broken.Is(broken.P11LeaseAsTTL) {
-			op.ttl = p.rec.leaseTime()
+			op.TTL = p.rec.leaseTime()
 		}
 		res, err := c.g.call(ctx, "settle", limit, &op)
 		if err != nil {

@@ -89,7 +89,7 @@ type Description struct {
 // what is assumed of one: 250 ms, 1 MiB, not local.
 func Describe(s Store) Description {
 	d := Description{Name: "store", WorstCall: 250 * time.Millisecond, MaxValue: 1 << 20}
-	if s, ok := s.(Describer); ok {
+	if s, ok := ability[Describer](s); ok {
 		got := s.Describe()
 		if got.Name != "" {
 			d.Name = got.Name
@@ -108,7 +108,7 @@ func Describe(s Store) Description {
 // StoreClock returns the store's time. ok is false where the store has no
 // clock of its own to tell; then the host's clock has to do.
 func StoreClock(ctx context.Context, s Store) (now time.Time, ok bool, err error) {
-	c, can := s.(Clocker)
+	c, can := ability[Clocker](s)
 	if !can {
 		return time.Time{}, false, nil
 	}

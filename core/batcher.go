@@ -1,0 +1,65 @@
+package idem
+
+import (
+	"context"
+	"time"
+)
+
+// Op is one operation on a store, as data, for stores that take many at once.
+type Op struct {
+	Kind       OpKind
+	Name       string
+	Old, Value []byte
+	TTL        time.Duration
+}
+
+// OpKind says which method of [Store] an Op stands for.
+type OpKind uint8
+
+// The operations.
+const (
+	OpLoad   OpKind = iota // Name
+	OpCreate               // Name, Value, TTL
+	OpSwap                 // Name, Old, Value, TTL
+)
+
+// OpResult is the answer to one Op. Err set means that its outcome is unknown,
+// whatever became of the others.
+type OpResult struct {
+	Result
+	Err error
+}
+
+// Batcher is the ability of a store to take many operations in one exchange,
+// or in one for each of its nodes.
+type Batcher interface {
+	// Apply does every operation as its method alone would, each atomic by
+	// itself and none with another, and returns one answer for each, in order.
+	// Operations on one name are done in the order given; those on different
+	// names in any.
+	Apply(ctx context.Context, ops []Op) []OpResult
+}
+
+// Apply does many operations on a store: at once where it can, else one after
+// the other.
+func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
+	if b, ok := s.(Batcher); ok {
+		return b.Apply(ctx, ops)
+	}
+	results := make([]OpResult, len(ops))
+	for i := range ops {
+		results[i].Result, results[i].Err = ops[i].on(ctx, s)
+	}
+	return results
+}
+
+// on does the operation alone.
+func (op *Op) on(ctx context.Context, s Store) (Result, error) {
+	switch op.Kind {
+	case OpCreate:
+		return s.Create(ctx, op.Name, op.Value, op.TTL)
+	case OpSwap:
+		return s.Swap(ctx, op.Name, op.Old, op.Value, op.TTL)
+	}
+	return s.Load(ctx, op.Name)
+}
