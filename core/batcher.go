@@ -14,6 +14,9 @@ type Op struct {
 	// Step is what a guard makes this operation for, where one exchange carries
 	// several kinds; "" says that it is as [StoreStep] of the context tells.
 	Step string
+	// Wake says that a Swap that is done wakes those who watch Name, where the
+	// store can: see [Watcher].
+	Wake bool
 }
 
 // OpKind says which method of [Store] an Op stands for.
@@ -63,6 +66,9 @@ func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
 
 // on does the operation alone.
 func (op *Op) on(ctx context.Context, s Store) (Result, error) {
+	if op.Wake {
+		ctx = WithWake(ctx)
+	}
 	switch op.Kind {
 	case OpCreate:
 		return s.Create(ctx, op.Name, op.Value, op.TTL)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
@@ -26,6 +27,10 @@ type Claim struct {
 	nonce    owner
 	force    bool
 	bare     bool   // it runs without a record: the store is out of reach and the policy open
+	ahead    bool   // nobody of this process came before it; guarded by the shard of running.go, as are
+	leads    bool   // it has the turn of its look-out
+	joined   bool   // it is one of the users of its look-out
+	enlisted bool   // it is one of those who wait there
 	meant    []byte // of a bare run: what its claim was to be swapped from
 	patience time.Duration
 	verdict  Verdict
@@ -36,13 +41,16 @@ type Claim struct {
 
 	run runContext
 
+	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
+	arrived arrival                 // when it came there
+
 	mu         sync.Mutex
 	known      []byte  // the value now known to be in the store
 	rec        record  // what it says
 	sends      []send  // values sent and not known to be gone
 	firstSends [1]send // where sends begins, so that a short run allocates none
 	deadline   time.Time
-	start      time.Time // of the run, by the host's clock
+	start      time.Time // of the run, by the host's clock; before it: of the last call to the store
 	last       uint16    // the highest counter used
 	pending    *pending  // a renewal of unknown outcome: sent again as it is
 	lost       error     // why the claim is no longer ours
@@ -197,17 +205,21 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 }
 
 // claim fills in c.
-func (g *Guard) claim(ctx context.Context, c *Claim) error {
+func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 	if err := c.id.op.card.refusal(); err != nil {
 		return c.unavailable(err)
 	}
-	local, open := g.running.enter(c.id.name)
+	local, out, open := g.running.enter(c)
 	if !open {
 		return c.unavailable(ErrClosed)
 	}
+	defer func() {
+		if !c.won {
+			g.running.quit(c, err)
+		}
+	}()
 	obs, end := c.observe(ctx, Step{Kind: StepClaim})
-	view, have := local.view()
-	waiting, err := c.decide(obs, view, have, false)
+	waiting, err := g.first(obs, c, local, out)
 	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
 	if waiting {
 		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
@@ -219,12 +231,10 @@ func (g *Guard) claim(ctx context.Context, c *Claim) error {
 		g.janitor.mend(c.id, c.rec, nil)
 		err = c.unavailable(errLate)
 	}
-	if !c.won {
-		g.running.leave(c.id.name)
-		return err
+	if c.won {
+		c.begin(ctx)
 	}
-	c.begin(ctx)
-	return nil
+	return err
 }
 
 var errLate = errors.New("the claim was won too late to be used: less than the margin of its lease is left")
@@ -265,6 +275,10 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 			return true, nil
 		case stepLook:
 			looks++
+			if f.rec.state == StateProcessing {
+				c.ready(ctx)
+			}
+			c.start = c.g.clock.now()
 			res, err = c.g.ask(ctx, "load", &Op{Kind: OpLoad, Name: c.id.name})
 		case stepCreate:
 			rounds++
@@ -293,6 +307,9 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 			return false, c.unavailable(err)
 		}
 		f, have = readFound(res), true
+		if out := c.out.Load(); out != nil {
+			out.saw(f, c.start)
+		}
 	}
 	c.verdict, c.retry, c.seen = InFlight, time.Second, f
 	return false, nil
@@ -316,6 +333,7 @@ func (c *Claim) send(ctx context.Context, op Op, mine record) (Result, error) {
 		op.TTL = mine.leaseTime()
 	}
 	first := c.g.clock.now()
+	c.start = first
 	if broken.Is(broken.P1CheckThenSet) {
 		return c.sendTorn(ctx, &op, mine, first)
 	}
@@ -419,6 +437,6 @@ func (c *Claim) begin(ctx context.Context) {
 		g.counts.forced.Add(1)
 		g.log.LogAttrs(ctx, slog.LevelWarn, "run forced over what would have refused it", attrOperation(c), attrKey(c))
 	}
-	g.running.hold(c.id.name, c)
+	g.running.hold(c)
 	g.keeper.add(c, c.due)
 }

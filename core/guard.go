@@ -54,6 +54,7 @@ type Guard struct {
 	store    Store
 	describe Description
 	steps    bool // store calls carry their step
+	watches  bool // the store may wake those who wait
 	signer   *Signer
 	names    *namer
 	prefix   string
@@ -168,6 +169,7 @@ func (g *Guard) configure(cfg Config) error {
 			g.steps = s.UsesStoreStep()
 		}
 		g.steps = g.steps || !g.describe.Local
+		_, g.watches = ability[Watcher](cfg.Store)
 	}
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))

@@ -127,7 +127,7 @@ func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (s
 	result, create := "ok", false
 	for range maxSwaps {
 		c.mu.Lock()
-		op := Op{Kind: OpSwap, Name: c.id.name, Old: c.known, Value: p.value, TTL: p.rec.retention()}
+		op := Op{Kind: OpSwap, Name: c.id.name, Old: c.known, Value: p.value, TTL: p.rec.retention(), Wake: c.id.op.wakes(c.g)}
 		c.mu.Unlock()
 		if create {
 			op.Kind = OpCreate

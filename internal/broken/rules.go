@@ -46,6 +46,11 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S8WaiterLooksFirst
+	S8EachLooks
+	S8OldNewsShared
+	S8AllClaim
+	S8RenewalsWake
 )
 
 // Rules is the list `make broken` walks.
