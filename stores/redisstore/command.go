@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // command is one command and, once it was read, the reply to it.
@@ -32,6 +34,9 @@ func (c *command) SetErr(err error) {
 // that is known where the server turned the connection away.
 func (c *command) answer(whole error) (reply, error) {
 	raw, err := c.Result()
+	if broken.Is(broken.S9PipelineAsOne) && whole != nil {
+		return reply{}, unknown(whole)
+	}
 	if !c.read || len(raw) == 0 {
 		return reply{}, unknown(cmp.Or(err, whole, errMalformed))
 	}

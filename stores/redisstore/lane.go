@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // lane is the way to one node: group commit by back-pressure. A caller who finds
@@ -45,7 +47,7 @@ func (l *lane) send(ctx context.Context, node *redis.Client, x *exchange) error 
 	}
 	l.mu.Lock()
 	l.node = node // a client that was closed has been replaced
-	if l.flying < l.pipelines {
+	if l.flying < l.pipelines || broken.Is(broken.S9CallsLeaveAlone) {
 		l.flying++
 		l.mu.Unlock()
 		began := time.Now()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -113,21 +112,14 @@ func (s *Store) node(ctx context.Context, name string) (*redis.Client, error) {
 // follow deals with a node that refused a command. It sends the command on where
 // a Cluster says so, and again where that makes the driver drop a connection to a
 // server that has become a replica; any other refusal is the reply.
-func (s *Store) follow(ctx context.Context, node *redis.Client, args []any, r reply) (reply, error) {
+func (s *Store) follow(ctx context.Context, node *redis.Client, words []any, r reply) (reply, error) {
 	for range maxRedirects {
 		var err error
 		switch why := code(r.text); {
 		case why == "READONLY":
-			return askPlainly(ctx, node, args)
+			return askPlainly(ctx, node, words)
 		case s.cluster != nil && (why == "MOVED" || why == "ASK"):
-			if node, err = s.nodeAt(ctx, node, r.text); err != nil {
-				return reply{}, err
-			}
-			if why == "ASK" {
-				r, err = askImporting(ctx, node, args)
-			} else {
-				r, err = ask(ctx, node, args)
-			}
+			r, node, err = s.sendOn(ctx, node, words, r.text, why == "ASK")
 		default:
 			return r, nil
 		}
@@ -138,29 +130,52 @@ func (s *Store) follow(ctx context.Context, node *redis.Client, args []any, r re
 	return r, nil
 }
 
+// sendOn sends a command to the node that a redirect names, and returns the reply
+// and that node.
+func (s *Store) sendOn(ctx context.Context, from *redis.Client, words []any, redirect []byte, importing bool) (reply, *redis.Client, error) {
+	if !importing {
+		s.cluster.ReloadState(ctx) // in its own time, for the calls to come
+	}
+	for anew := false; ; anew = true {
+		node, err := s.nodeAt(ctx, from, redirect, anew)
+		if err != nil {
+			return reply{}, nil, err
+		}
+		send := ask
+		if importing {
+			send = askImporting
+		}
+		r, err := send(ctx, node, words)
+		if errors.Is(err, redis.ErrClosed) && !anew {
+			continue // the driver has closed this client, so nothing was sent
+		}
+		return r, node, err
+	}
+}
+
 // nodeAt returns the client of the node that a redirect names: "MOVED 3999
 // host:port", with the host left out where it is that of the node that says it.
-func (s *Store) nodeAt(ctx context.Context, from *redis.Client, redirect []byte) (*redis.Client, error) {
+// While slots move, many calls are redirected: the masters are asked for anew only
+// where one is named that is not known, or anew is set.
+func (s *Store) nodeAt(ctx context.Context, from *redis.Client, redirect []byte, anew bool) (*redis.Client, error) {
 	addr := string(redirect[bytes.LastIndexByte(redirect, ' ')+1:])
 	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
 		own, _, _ := net.SplitHostPort(from.Options().Addr)
 		addr = net.JoinHostPort(own, port)
 	}
-	var mu sync.Mutex
-	var found *redis.Client
+	if node, ok := s.masters.Load(addr); ok && !anew {
+		return node.(*redis.Client), nil
+	}
 	// Looking at the masters makes the client read the slots anew first.
 	err := s.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		if node.Options().Addr == addr {
-			mu.Lock()
-			found = node
-			mu.Unlock()
-		}
+		s.masters.Store(node.Options().Addr, node)
 		return nil
 	})
-	if err != nil || found == nil {
+	node, ok := s.masters.Load(addr)
+	if err != nil || !ok {
 		return nil, fmt.Errorf("redisstore: redirected to a node that is no known master: %w", errors.Join(err, refusal(redirect)))
 	}
-	return found, nil
+	return node.(*redis.Client), nil
 }
 
 // askImporting sends a command to the node that a slot is moving to.

@@ -31,7 +31,8 @@ type Store struct {
 	single  *redis.Client        // one server, or a Sentinel group's master
 	cluster *redis.ClusterClient // else
 
-	lanes sync.Map // address → *lane
+	lanes   sync.Map // address → *lane
+	masters sync.Map // address → *redis.Client, of a cluster
 
 	seen    atomic.Pointer[sight]
 	looking atomic.Bool
