@@ -41,6 +41,9 @@ type Config struct {
 	// Origins are the origins, such as "https://shop.example", whose pages may
 	// use the endpoints although they are not the endpoints' own.
 	Origins []string
+	// HidePolicies keeps the rules in force, which the endpoint …/policies tells
+	// everybody, from being published.
+	HidePolicies bool
 	// AllowIssue is asked before a token is issued by the endpoint: the place
 	// for a rate limit. An error is answered 429; where it is a
 	// [*idem.RefusedError] with a RetryAfter, that is told.
