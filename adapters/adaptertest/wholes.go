@@ -106,13 +106,15 @@ var wholeStatements = []statement{
 
 	{name: "Statement42_AStreamLeavesAtOnceAndIsUsedAfterwards", play: func(s *scene) {
 		n := s.server(NodeOptions{})
+		client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: patience / 3}}
+		defer client.CloseIdleConnections()
 		for _, kind := range []string{"Stream", "Flush"} {
 			path, gate := "/do/streamed"+kind, s.gate()
 			req, _ := http.NewRequest(http.MethodPost, n.URL()+path, strings.NewReader("{}"))
 			req.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {kind}, "Do-" + kind: {"3"}, "Do-Gate-Stream": {gate}, "Do-Body": {"one two three"}}
-			resp, err := s.client.Do(req)
+			resp, err := client.Do(req)
 			if err != nil {
-				s.fatalf("a stream: %v", err)
+				s.fatalf("the stream's head did not come while its handler still ran: %v", err)
 			}
 			defer resp.Body.Close()
 			piece := make([]byte, 64)
