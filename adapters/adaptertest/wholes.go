@@ -156,6 +156,12 @@ var wholeStatements = []statement{
 				s.errorf("%s: verdict %q", c.how, first.verdict())
 			}
 			again := send()
+			s.until("the run's end", func() bool { // what left early left before it
+				if again.verdict() == "in-flight" {
+					again = send()
+				}
+				return again.verdict() != "in-flight"
+			})
 			if s.want(again, c.then); c.then == "replayed" {
 				s.wantReplay(first, again)
 			}
