@@ -142,7 +142,7 @@ func (c *Claim) mayWait() time.Duration {
 // for both: it says how long the lease still runs, and it comes after the
 // subscription.
 func (c *Claim) ready(ctx context.Context) {
-	if c.mayWait() == 0 {
+	if !c.ahead && !c.leads || c.mayWait() == 0 {
 		return
 	}
 	if l := c.g.running.join(c); l.enlist(c) {
