@@ -292,7 +292,7 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 		if err != nil {
 			return false, c.unavailable(err)
 		}
-		f, have = readFound(res), true
+		f, have = c.g.read(c.id.name, res), true
 	}
 	c.verdict, c.retry, c.seen = InFlight, time.Second, f
 	return false, nil
