@@ -148,7 +148,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
 	default:
-		q.f, q.have, c.start = readFound(res), true, q.first
+		q.f, q.have, c.start = c.g.read(c.id.name, res), true, q.first
 		if out := c.out.Load(); out != nil {
 			out.saw(q.f, q.first)
 		}

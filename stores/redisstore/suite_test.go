@@ -77,6 +77,7 @@ func behind(t testing.TB, addr string, see func(*redisstore.Store) idem.Store) *
 		Wire: &storetest.Wire{
 			Lose:  func() { proxy.Lose(1, "SET", "EVALSHA", "GET") },
 			Stall: proxy.Stall,
+			Cut:   proxy.CutAll,
 			Calls: func() int { return proxy.Count("SET", "EVALSHA", "EVAL", "GET") },
 		},
 	}
