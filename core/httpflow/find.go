@@ -3,6 +3,7 @@ package httpflow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -58,7 +59,7 @@ func tokenFromBody(contentType string, b *Body) (n named, err error) {
 	case bodyForm:
 		values, err = formValues(b, tokenField)
 	case bodyMultipart:
-		values, err = multipartValues(b, boundary, tokenField, maxToken)
+		values, _, err = multipartValues(b, boundary, tokenField, maxToken)
 	}
 	switch {
 	case err != nil || len(values) == 0:
@@ -114,20 +115,21 @@ func formValues(b *Body, field string) ([]string, error) {
 }
 
 // multipartValues returns every value of a field of a multipart form, each cut
-// off behind limit bytes. A form that breaks off holds what was found before.
-func multipartValues(b *Body, boundary, field string, limit int) (values []string, err error) {
+// off behind limit bytes. A form that breaks off holds what was found before;
+// whole is false then.
+func multipartValues(b *Body, boundary, field string, limit int) (values []string, whole bool, err error) {
 	form := multipart.NewReader(b.Reader(), boundary)
 	for {
 		part, err := form.NextRawPart()
 		if err != nil {
-			return values, nil
+			return values, errors.Is(err, io.EOF), nil
 		}
 		if part.FormName() != field || part.FileName() != "" {
 			continue
 		}
 		value, err := io.ReadAll(io.LimitReader(part, int64(limit)))
 		if err != nil {
-			return values, nil
+			return values, false, nil
 		}
 		values = append(values, string(value))
 	}
@@ -168,7 +170,7 @@ func (s source) find(r Request, b *Body) string {
 	case s.kind == "form" && kind == bodyForm:
 		values, _ = formValues(b, s.name)
 	case s.kind == "form" && kind == bodyMultipart:
-		values, _ = multipartValues(b, boundary, s.name, maxContext+1)
+		values, _, _ = multipartValues(b, boundary, s.name, maxContext+1)
 	}
 	if len(values) == 1 {
 		return values[0]
