@@ -51,10 +51,8 @@ func newExchange(c echo.Context) *exchange {
 	return x
 }
 
-func (x *exchange) PathValue(n string) string {
-	return httpflow.PathValue(x.c.Param(n), x.URL.RawPath != "")
-}
-func (x *exchange) Native() any { return x.c }
+func (x *exchange) PathValue(name string) string { return x.Unescaped(x.c.Param(name)) }
+func (x *exchange) Native() any                  { return x.c }
 
 // ServeNet runs the handler with w and r where Echo's handlers look for them.
 func (x *exchange) ServeNet(w http.ResponseWriter, r *http.Request, held bool) error {

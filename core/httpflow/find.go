@@ -3,7 +3,6 @@ package httpflow
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -122,7 +121,7 @@ func multipartValues(b *Body, boundary, field string, limit int) (values []strin
 	for {
 		part, err := form.NextRawPart()
 		if err != nil {
-			return values, errors.Is(err, io.EOF), nil
+			return values, isWhole(err), nil
 		}
 		if part.FormName() != field || part.FileName() != "" {
 			continue
@@ -133,6 +132,12 @@ func multipartValues(b *Body, boundary, field string, limit int) (values []strin
 		}
 		values = append(values, string(value))
 	}
+}
+
+// isWhole tells the end of a multipart form from one that breaks off, whose
+// error holds io.EOF, too.
+func isWhole(err error) bool {
+	return err == io.EOF // a wrapped one is the other case
 }
 
 // maxContext is the longest context a token can be bound to, in bytes.

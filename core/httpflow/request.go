@@ -90,12 +90,11 @@ type Verdict = idem.Verdict
 // until the answer has left.
 type FieldReader interface{ Field(name, value string) }
 
-// PathValue undoes the percent-encoding of a path value, for adapters whose
-// framework hands values out as they stand on the request line; raw says so of
-// this one. Two spellings of one path are one key. A value whose encoding cannot
-// be read is returned as it is.
-func PathValue(value string, raw bool) string {
-	if plain, err := url.PathUnescape(value); raw && err == nil {
+// Unescaped undoes the percent-encoding of a path value, for adapters whose
+// framework hands it out as it stands on the request line: two spellings of one
+// path are one key. What cannot be read as encoded stays as it is.
+func Unescaped(value string) string {
+	if plain, err := url.PathUnescape(value); err == nil {
 		return plain
 	}
 	return value
