@@ -49,7 +49,10 @@ func (p *plan) unguarded(x Exchange) error {
 func (rt *Route) Passes(r Request) bool {
 	p := rt.plan()
 	sent := p.anySent(r)
-	return !sent && !p.guards(r.Method()) || p.guards(r.Method()) && !p.derives && p.passes(r, sent)
+	if !p.guards(r.Method()) {
+		return !sent
+	}
+	return !p.derives && p.passes(r, sent)
 }
 
 // passes says of a request of a guarded method that nothing in its head names
