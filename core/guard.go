@@ -26,6 +26,14 @@ type Config struct {
 	Signer  *Signer
 	NameKey NameKey
 
+	// Sealer seals kept answers and notes; without it they are kept in the clear.
+	// A guard that seals holds a record whose answer is not sealed as uncertain,
+	// because anybody who can write to the store could have put it there, unless
+	// ReadUnsealed says otherwise: leave that on for one retention where sealing
+	// begins while records live.
+	Sealer       *Sealer
+	ReadUnsealed bool
+
 	Prefix string // of every record's name; "idem:" if empty
 
 	// Funcs are the functions that policies name as key sources, func:NAME.
@@ -59,10 +67,14 @@ type Guard struct {
 	describe Description
 	steps    bool // store calls carry their step
 	signer   *Signer
+	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
 	prefix   string
 	funcs    map[string]KeyFunc
 	unscoped bool
+
+	readUnsealed bool // although the guard seals
+
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
 	watch    *watch
@@ -132,7 +144,7 @@ func (g *Guard) Stats() Stats {
 // a fingerprint choice that cannot be told from a policy's.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
-		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), funcs: maps.Clone(cfg.Funcs), unscoped: cfg.Unscoped,
+		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), funcs: maps.Clone(cfg.Funcs), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, settleWait),
 		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
@@ -200,6 +212,9 @@ func (g *Guard) configure(cfg Config) error {
 		g.operations[p.Operation] = s
 	}
 	errs = append(errs, g.configureKeys(cfg, tokens)...)
+	if cfg.ReadUnsealed && cfg.Sealer == nil {
+		errs = append(errs, errors.New("config: ReadUnsealed is set, but Sealer is nil: without one everything is read as it is"))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("idem: the guard cannot be built:\n%w", err)
 	}
