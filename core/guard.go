@@ -53,7 +53,8 @@ type Config struct {
 type Guard struct {
 	store    Store
 	describe Description
-	steps    bool // store calls carry their step
+	steps    bool    // store calls carry their step
+	batcher  Batcher // the store, where it takes many calls at once
 	signer   *Signer
 	names    *namer
 	prefix   string
@@ -139,7 +140,7 @@ func New(cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	g.running.seed = maphash.MakeSeed()
-	g.keeper = newKeeper(g.clock)
+	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
 	g.log.Info("idem started", "report", g.Report())
 	var refused *cardRefusal
@@ -168,6 +169,7 @@ func (g *Guard) configure(cfg Config) error {
 			g.steps = s.UsesStoreStep()
 		}
 		g.steps = g.steps || !g.describe.Local
+		g.batcher, _ = cfg.Store.(Batcher)
 	}
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
