@@ -146,7 +146,7 @@ func (c *Claim) next(change func(*record)) *pending {
 	if change != nil {
 		change(&r)
 	}
-	p := &pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+	p := &pending{rec: r, value: c.g.encode(c.id.name, &r), first: c.g.clock.now()}
 	c.sends = append(c.sends, send{r.counter, p.first})
 	return p
 }
