@@ -65,7 +65,8 @@ type Config struct {
 type Guard struct {
 	store    Store
 	describe Description
-	steps    bool // store calls carry their step
+	steps    bool    // store calls carry their step
+	batcher  Batcher // the store, where it takes many calls at once
 	signer   *Signer
 	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
@@ -156,7 +157,7 @@ func New(cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	g.running.seed = maphash.MakeSeed()
-	g.keeper = newKeeper(g.clock)
+	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
 	g.log.Info("idem started", "report", g.Report())
 	var refused *cardRefusal
@@ -185,6 +186,7 @@ func (g *Guard) configure(cfg Config) error {
 			g.steps = s.UsesStoreStep()
 		}
 		g.steps = g.steps || !g.describe.Local
+		g.batcher, _ = cfg.Store.(Batcher)
 	}
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
