@@ -144,7 +144,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
 	default:
-		q.f, q.have = readFound(res), true
+		q.f, q.have = q.c.g.read(q.c.id.name, res), true
 	}
 }
 
