@@ -255,6 +255,7 @@ func TestS8_OneOfTheWaitersClaims(t *testing.T) {
 				go func() {
 					pass(time.Second)
 					before = b.count("claim")
+					b.script(only("claim", fault{slow: time.Millisecond})) // so that tries meet
 					_ = c.Release(context.Background())
 				}()
 				told, _ := answers(g, each, func() string { pass(time.Second); return "corrected" })

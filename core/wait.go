@@ -179,6 +179,9 @@ func (g *Guard) await(ctx context.Context, c *Claim) error {
 		} else {
 			over, err = g.awaitAbroad(ctx, c, used, until.C)
 		}
+		if c.won { // a run has no verdict before its end, or others here could not see that it runs
+			c.verdict = 0
+		}
 		if over || err != nil {
 			return err
 		}
