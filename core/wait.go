@@ -40,7 +40,7 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 // beside judges c by a claim of this process, where that knows enough.
 func (g *Guard) beside(ctx context.Context, c, local *Claim) (waiting bool, err error) {
 	if view, have := local.view(); have {
-		if st, _ := judge(c.asker(), view); !st.claims() {
+		if st, _ := judge(c.asker(), view); !st.claims() || broken.Is(broken.S8AllClaim) {
 			return c.decide(ctx, view, true, false)
 		}
 	}
@@ -54,7 +54,7 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 		now := l.glance()
 		from, known := g.running.at(c.id.name).view() // a claim of this process knows best
 		if known {
-			if st, _ := judge(c.asker(), from); !st.claims() || broken.Is(broken.S8AllClaim) {
+			if st, _ := judge(c.asker(), from); !st.claims() {
 				return c.decide(ctx, from, true, false)
 			}
 		}
