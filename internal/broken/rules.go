@@ -55,6 +55,9 @@ const (
 	S6BrokenSealIsAbsent
 	S9PipelineAsOne
 	S9CallsLeaveAlone
+	S7PartsUnframed
+	S7EmptyIsAKey
+	T6StrangePolicyUnsaid
 )
 
 // Rules is the list `make broken` walks.
@@ -120,4 +123,7 @@ var Rules = []Entry{
 	{S8OldNewsShared, "S8-old-news-shared", "core", "TestS8_OldNewsIsNotShared", "what was seen is shared however long ago it was"},
 	{S8AllClaim, "S8-all-claim", "core", "TestS8_OneOfTheWaitersClaims", "all waiters of a process claim at once after a release"},
 	{S8RenewalsWake, "S8-renewals-wake", "core", "TestS8_OnlyAnEndWakes", "renewals wake those who wait"},
+	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
+	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
+	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
 }
