@@ -19,9 +19,11 @@ import (
 //
 //   - A look that began after they came is as good as their own.
 //   - An older one can only tell them that somebody is running the record, under
-//     a lease that still stands: at worst that is old news, and they ask again. It
-//     is never older than the slow poll, and is not believed at all once the store
-//     has told of a change.
+//     a lease that still stands. Those who wait may start from that: they hear of
+//     the end. Those who do not would be told in-flight of a run whose answer may
+//     be out, so they share it in a storm only, of a hundred callers and more
+//     within the slow poll. It is never older than that, and is not believed at
+//     all once the store has told of a change.
 //   - From anything else they conclude nothing, and least of all that they may
 //     run: to claim takes the turn, and the store.
 //
@@ -41,7 +43,9 @@ type lookout struct {
 	flights uint32        // turns taken so far
 	flying  bool          // somebody has the turn
 	seen    observation
-	hot     bool // callers come faster than the poll: share what was seen
+	since   time.Time // when the callers below began to be counted
+	callers int       // that came since then
+	before  int       // and in the time before
 	failed  uint32
 	err     error // what the flight of that number failed with
 
@@ -112,7 +116,6 @@ func (l *lookout) worthKeeping() bool {
 // begin takes note that the caller who has the turn looks now. It fails where
 // something was seen since version: that has to be looked at first.
 func (l *lookout) begin(version uint64) bool {
-	now := l.g.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.version != version {
@@ -121,16 +124,25 @@ func (l *lookout) begin(version uint64) bool {
 	l.version++
 	l.flights++
 	l.flying = true
-	l.hot = l.seen.flight > 0 && elapsed(l.seen.asked, now) < 2*slowPoll
 	l.seen.stale = false
 	return true
 }
 
-// crowd takes note that somebody has to wait for the turn.
-func (l *lookout) crowd() {
+// storm is how many callers within the slow poll make one.
+const storm = 100
+
+// came counts a caller.
+func (l *lookout) came() {
+	now := l.g.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hot = true
+	if d := elapsed(l.since, now); d >= slowPoll {
+		if l.before = l.callers; d >= 2*slowPoll {
+			l.before = 0
+		}
+		l.since, l.callers = now, 0
+	}
+	l.callers++
 }
 
 // saw takes what the caller who has the turn was told.
@@ -186,7 +198,7 @@ type glance struct {
 	observation
 	version uint64
 	news    <-chan struct{}
-	shares  bool // what was seen may be told to those who came later
+	storm   bool // what was seen may be told to those who came later
 	failed  uint32
 	err     error
 }
@@ -194,7 +206,7 @@ type glance struct {
 func (l *lookout) glance() glance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return glance{l.seen, l.version, l.news, l.hot || l.waiting > 0, l.failed, l.err}
+	return glance{l.seen, l.version, l.news, max(l.callers, l.before) >= storm, l.failed, l.err}
 }
 
 // running tells what f, seen then, is now, if it surely still says that

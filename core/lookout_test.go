@@ -129,8 +129,10 @@ func TestS8_RefusedDuplicatesShareALookToo(t *testing.T) {
 				t.Fatalf("one of a thousand was told %+v after %v", a, after[i])
 			}
 		}
-		if made := s.looks() - before; made != 2 { // the claim attempt, and what its record has left
-			t.Errorf("a thousand at once made %d calls, want 2", made)
+		// The claim attempt, what its record has left, and perhaps another look for
+		// those who came meanwhile.
+		if made := s.looks() - before; made > 4 {
+			t.Errorf("a thousand at once made %d calls", made)
 		}
 		before = s.looks()
 		for range 1000 {
@@ -146,15 +148,16 @@ func TestS8_RefusedDuplicatesShareALookToo(t *testing.T) {
 	})
 }
 
-// Only a crowd is told what was seen before it came: a repeat that comes alone
-// hears of an end at once.
-func TestS8_ALoneRepeatLooksByItself(t *testing.T) {
+// Only in a storm is somebody refused for what was seen before he came: else who
+// comes after an end hears of it at once.
+func TestS8_ARefusalIsNotOlderThanItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		c := won(t, guardOn(t, s), testIntent("k"))
 		there := guardOn(t, s)
-		wantVerdict(t, claimed(t, there, testIntent("k")), InFlight)
-		pass(time.Millisecond)
+		for range storm / 2 {
+			wantVerdict(t, claimed(t, there, testIntent("k")), InFlight)
+		}
 		_ = c.Complete(context.Background(), Payload{})
 		wantVerdict(t, claimed(t, there, testIntent("k")), Replayed)
 	})
@@ -177,13 +180,13 @@ func TestS8_OldNewsIsNotShared(t *testing.T) {
 				quick := policy(func(p *Policy) { p.Lease = row.lease })
 				c := won(t, guardOn(t, s, quick), testIntent("k"))
 				there := guardOn(t, s, quick)
-				for range 3 { // a crowd: the last has heard of it from the others
+				for range storm + 2 { // the last of a storm hear of it from the others
 					wantVerdict(t, claimed(t, there, testIntent("k")), InFlight)
 				}
 				before := s.looks()
 				wantVerdict(t, claimed(t, there, testIntent("k")), InFlight)
 				if made := s.looks() - before; made != 0 {
-					t.Errorf("one of a crowd made %d calls", made)
+					t.Errorf("one of a storm made %d calls", made)
 				}
 				_ = c.Complete(context.Background(), Payload{})
 				pass(row.wait)

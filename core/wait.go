@@ -50,6 +50,9 @@ func (g *Guard) beside(ctx context.Context, c, local *Claim) (waiting bool, err 
 // consult asks the look-out what becomes of c, and looks, or claims, where it is
 // c's turn and nobody knows.
 func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool, err error) {
+	if c.verdict == 0 {
+		l.came()
+	}
 	for {
 		now := l.glance()
 		from, known := g.running.at(c.id.name).view() // a claim of this process knows best
@@ -83,7 +86,7 @@ func (c *Claim) hears(now *glance) (waiting, answered bool) {
 		return false, false
 	}
 	a, fresh := c.asker(), now.flight >= c.arrived.fresh
-	if f, running := now.running(a, c.g.clock.now()); running && (fresh || now.shares) {
+	if f, running := now.running(a, c.g.clock.now()); running && (fresh || now.storm || c.mayWait() > 0) {
 		c.seen = f
 		return true, false
 	}
@@ -98,13 +101,8 @@ func (c *Claim) hears(now *glance) (waiting, answered bool) {
 func (l *lookout) take(now *glance) bool {
 	select {
 	case <-l.turn:
-	default:
-		l.crowd()
-		select {
-		case <-l.turn:
-		case <-now.news:
-			return false
-		}
+	case <-now.news:
+		return false
 	}
 	if !l.begin(now.version) {
 		l.turn <- struct{}{}
