@@ -173,10 +173,15 @@ func (l *lookout) pass(why error) {
 
 // wake takes what was seen for old, and has one of those who wait look.
 func (l *lookout) wake() {
-	l.mu.Lock()
-	l.seen.stale = true
-	l.mu.Unlock()
+	l.outdate()
 	l.rouse()
+}
+
+// outdate says that the record has changed since it was seen, or may have.
+func (l *lookout) outdate() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen.stale = true
 }
 
 func (l *lookout) rouse() {

@@ -188,6 +188,9 @@ func (r *runningClaims) hold(c *Claim) {
 	s.put(c)
 	s.part(c)
 	s.mu.Unlock()
+	if out := c.out.Load(); out != nil {
+		out.outdate()
+	}
 	if turn != nil {
 		turn.pass(nil)
 	}

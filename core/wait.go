@@ -70,7 +70,7 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 				return c.decide(ctx, c.seen, true, false)
 			}
 			st, _ := judge(c.asker(), now.f)
-			from, known = now.f, st.claims()
+			from, known = now.f, st.claims() && !now.stale
 		}
 		if !l.take(&now) {
 			continue
