@@ -45,6 +45,9 @@ type Config struct {
 	// policy's OnDuplicate is Force.
 	ForceAuthorizer func(ctx context.Context, in Intent) bool
 
+	// Hooks are called around a claim and its settle. See [Hooks].
+	Hooks Hooks
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -72,6 +75,7 @@ type Guard struct {
 
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
+	hooks    *hookRunner // nil where there is none
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
@@ -122,11 +126,16 @@ type Stats struct {
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
+
+	HookFailures int64 // hooks that panicked, took too long or were left out
+	HooksHanging int64 // hooks that were given up and have not returned yet
 }
 
 // Stats returns the guard's counts.
 func (g *Guard) Stats() Stats {
+	failures, hanging := g.hooks.counts()
 	return Stats{
+		HookFailures: failures, HooksHanging: hanging,
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
 	}
@@ -150,6 +159,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
+	g.hooks = hooksOf(g, cfg.Hooks)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g.clock)
 	g.janitor = newJanitor(g)
@@ -271,6 +281,9 @@ func (g *Guard) Close(ctx context.Context) error {
 		}
 		g.keeper.stop()
 		if err := g.janitor.drain(ctx); err != nil {
+			undone = err
+		}
+		if err := g.hooks.drain(ctx); err != nil {
 			undone = err
 		}
 		g.cards.Wait()

@@ -213,6 +213,10 @@ func (w *renewing) hear(_ context.Context, res Result, err error) {
 		c.accept(p)
 		w.end(w.result, nil)
 	case replyAgain:
+		if c.isEnded() && !broken.Is(broken.P2RenewalUndoesDoubt) {
+			w.end("ok", ErrClaimLost) // what is there may be our own doubt, which is the end
+			return
+		}
 		w.create = false
 		c.follow(f)
 	case replyGone:

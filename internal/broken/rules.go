@@ -48,6 +48,10 @@ const (
 	P8HeldReleaseClaimed
 	S6SealUnbound
 	S6BrokenSealIsAbsent
+	S8HookWaitedFor
+	S8HookPanics
+	S8HookDoubtIgnored
+	P2RenewalUndoesDoubt
 	S9PipelineAsOne
 	S9CallsLeaveAlone
 )
@@ -110,4 +114,8 @@ var Rules = []Entry{
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S8HookWaitedFor, "S8-hook-waited-for", "core", "TestS8_AHookThatHangsIsGivenUp", "a request waits for a hook as long as it takes"},
+	{S8HookPanics, "S8-hook-panics", "core", "TestS8_WhatGoesWrongInAHookStaysThere", "a hook's panic is the request's"},
+	{S8HookDoubtIgnored, "S8-hook-doubt-ignored", "core", "TestS8_AHookTurnsAnErrorIntoDoubt", "a hook's doubt plays no part"},
+	{P2RenewalUndoesDoubt, "P2-renewal-undoes-doubt", "core", "TestP2_ARenewalDoesNotUndoItsOwnDoubt", "a renewal under way takes a run left in doubt for one that goes on"},
 }
