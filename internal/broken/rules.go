@@ -46,6 +46,10 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S8ObserveBuries
+	S8ObserveRefuses
+	S8ShareIgnored
+	T6RollStays
 )
 
 // Rules is the list `make broken` walks.
@@ -102,4 +106,8 @@ var Rules = []Entry{
 	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
 	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
 	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
+	{S8ObserveBuries, "S8-observe-buries", "core", "TestS8_ObserveBuriesNothing", "Observe buries expired tokens"},
+	{S8ObserveRefuses, "S8-observe-refuses", "core", "TestS8_ObserveRefusesNothingAndReportsEverything", "Observe refuses as Enforce does"},
+	{S8ShareIgnored, "S8-share-ignored", "core", "TestS8_AShareOfTheKeysIsGuarded", "every key is guarded, whatever the share"},
+	{T6RollStays, "T6-roll-stays", "core", "TestT6_AChangeOfModeOrShareMovesSince", "a change of mode or share leaves since where it was"},
 }
