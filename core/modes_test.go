@@ -56,7 +56,10 @@ func TestS8_ObserveRefusesNothingAndReportsEverything(t *testing.T) {
 		would Verdict
 		stage func(t *testing.T, s *shelf, g *Guard) Intent
 	}{
-		{Conflict, func(t *testing.T, _ *shelf, g *Guard) Intent { ran(t, g, testIntent("k")); return other(testIntent("k")) }},
+		{Conflict, func(t *testing.T, _ *shelf, g *Guard) Intent {
+			ran(t, g, testIntent("k"))
+			return other(testIntent("k"))
+		}},
 		{Replayed, func(t *testing.T, _ *shelf, g *Guard) Intent { ran(t, g, testIntent("k")); return testIntent("k") }},
 		{Used, func(t *testing.T, _ *shelf, g *Guard) Intent {
 			_ = won(t, g, testIntent("k")).Complete(context.Background(), Payload{Partial: true})

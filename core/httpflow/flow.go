@@ -126,12 +126,15 @@ type plan struct {
 	tokens   bool // a token may name the intent
 	headers  []string
 	required bool
+	partial  bool // only a share of the keys is guarded, so nobody needs one
+	observe  bool // nothing is refused
 	context  source
 	fixed    [idem.Unguarded + 1]*Reply // refusals that say the same each time
 }
 
 func newPlan(f *Flow, policy *idem.Policy) *plan {
-	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes, context: parseSource(policy.Context)}
+	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes,
+		partial: policy.Share < 1, observe: policy.Mode == idem.ModeObserve, context: parseSource(policy.Context)}
 	for _, key := range policy.Key {
 		switch s := parseSource(key); s.kind {
 		case "token":

@@ -116,8 +116,9 @@ type NetExchange struct {
 	Under   http.ResponseWriter
 	Handler NetHandler
 
-	body *Body
-	held *capture
+	body   *Body
+	held   *capture
+	marked idem.Verdict // before Run
 }
 
 // SetBody implements [Exchange].
@@ -136,13 +137,16 @@ func (x *NetExchange) request(ctx context.Context) *http.Request {
 }
 
 // Pass implements [Exchange].
-func (x *NetExchange) Pass() error {
-	return x.Handler.ServeNet(x.under(), x.request(x.Context()), false)
+func (x *NetExchange) Pass(ctx context.Context) error {
+	return x.Handler.ServeNet(x.under(), x.request(ctx), false)
 }
 
 // Run implements [Exchange].
 func (x *NetExchange) Run(ctx context.Context, keep int64) (*Reply, error) {
 	x.held = newCapture(x.under(), keep)
+	if x.marked != 0 {
+		x.held.verdict = x.marked
+	}
 	err := x.Handler.ServeNet(x.held.writer(), x.request(ctx), true)
 	return x.held.reply(), err
 }
@@ -166,6 +170,7 @@ func (x *NetExchange) Mark(v idem.Verdict) {
 	case x.held != nil && x.held.state == holding:
 		x.held.verdict = v
 	case !x.Gone():
+		x.marked = v
 		x.Writer.Header()[StatusHeader] = verdictLine[v]
 	}
 }

@@ -18,15 +18,15 @@ func (rt *Route) Serve(x Exchange) error {
 	p := rt.plan()
 	head := p.fromHead(x)
 	if p.passes(x, head.sent) {
-		return x.Pass()
+		return x.Pass(x.Context())
 	}
 	j := newJudgement(p, x, head)
 	defer j.end()
 	if !p.guards(x.Method()) { // although a key was sent
-		j.begin()
-		j.verdict = idem.Unguarded
-		x.Mark(idem.Unguarded)
-		return x.Pass()
+		return j.pass(x.Context())
+	}
+	if off, ok := p.off(x.Context()); ok {
+		return j.unguarded(off)
 	}
 	return j.judge()
 }
@@ -40,7 +40,7 @@ func (rt *Route) Passes(r Request) bool {
 }
 
 func (p *plan) passes(r Request, sent bool) bool {
-	return !sent && (!p.guards(r.Method()) || !p.required && !p.mayHoldToken(r) && !isEarly(r))
+	return !sent && (!p.guards(r.Method()) || !p.required && !p.mayHoldToken(r) && !p.refusesEarly(r))
 }
 
 // mayHoldToken says whether a token could stand in the request's body.
@@ -63,6 +63,8 @@ type judgement struct {
 	read   bool // body is the request's
 	intent idem.Intent
 	kept   keeper
+
+	besides bool // it would have been refused, and runs beside
 
 	verdict idem.Verdict
 	err     error       // why, where a refusal has more to say
@@ -102,11 +104,11 @@ func (j *judgement) judge() error {
 	switch {
 	case j.named.err != nil:
 		return j.refuse(idem.Malformed, j.named.err)
-	case !j.named.sent && !look && isEarly(x):
+	case !j.named.sent && !look && p.refusesEarly(x):
 		j.x.Send(tooEarly())
 		return nil
 	}
-	known := j.named.sent || p.required
+	known := j.named.sent || p.required && !p.partial
 	if known {
 		if ok, err := j.whose(); !ok {
 			return err
@@ -116,13 +118,15 @@ func (j *judgement) judge() error {
 		if ok, err := j.lookInBody(); !ok {
 			return err
 		}
-		if !known {
+		if !known && j.named.sent {
 			if ok, err := j.whose(); !ok {
 				return err
 			}
 		}
 	}
-	j.begin()
+	if j.named.sent || !p.partial {
+		j.begin()
+	}
 	j.intent = idem.Intent{
 		Operation: p.policy.Operation, Scope: j.scope, Key: j.named.key, Token: j.named.token, Source: j.named.from,
 		Context: p.context.find(x, &j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()), Force: asksForce(x), Wait: wait(x),
@@ -186,12 +190,12 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 	case n.sent:
 		j.named = n
 	case j.named.sent: // a client's key, in the head
-	case isEarly(j.x):
+	case j.plan.refusesEarly(j.x):
 		j.x.Send(tooEarly())
 		return false, nil
 	case !j.plan.required:
 		j.giveBack()
-		return false, j.x.Pass()
+		return false, j.x.Pass(j.x.Context())
 	}
 	return true, nil
 }
@@ -208,8 +212,11 @@ func (j *judgement) readBody() (ok bool, err error) {
 // verify judges key and token without a store call.
 func (j *judgement) verify() (ok bool, err error) {
 	j.intent, err = j.plan.flow.Guard.Verify(j.ctx, j.intent)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, j.refuseFor(err)
+	case j.intent.Unguarded():
+		return false, j.unguarded(j.intent)
 	}
 	return true, nil
 }
@@ -244,6 +251,9 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 	j.running = true
 	j.giveBack()
 	j.x.Fields(&j.kept)
+	if !j.claim.Recorded() {
+		j.x.Mark(idem.Unprotected) // what leaves before it has ended says so, too
+	}
 	var begin time.Time
 	if j.watched {
 		begin = j.plan.flow.Guard.Now()
@@ -259,7 +269,7 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 
 // giveBack gives the handler the body that was read.
 func (j *judgement) giveBack() {
-	if j.read && !j.body.lent {
+	if (j.read || j.body.rest != nil) && !j.body.lent {
 		j.x.SetBody(&j.body)
 	}
 }
