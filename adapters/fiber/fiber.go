@@ -38,6 +38,9 @@ func (x exchange) Header(name string) []string {
 func (x exchange) PathValue(name string) string { return x.Params(name) }
 func (x exchange) RemoteAddr() string           { return x.IP() }
 func (x exchange) Native() any                  { return x.Ctx }
+func (x exchange) SetBody(b *httpflow.Body)     { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
+func (x exchange) SetContext(c context.Context) { x.SetUserContext(c) }
+func (x exchange) Pass() error                  { return x.Next() }
 func (x exchange) Mark(v httpflow.Verdict)      { x.Set(httpflow.StatusHeader, v.String()) }
 func (x exchange) Release()                     {} // the server sends it once the chain has returned
 func (x exchange) Drop()                        { x.Response().ResetBody() }
@@ -49,15 +52,6 @@ func (x exchange) Body() (io.Reader, int64) {
 		return x.Ctx.Context().RequestBodyStream(), int64(x.Request().Header.ContentLength())
 	}
 	return bytes.NewBuffer(x.Request().Body()), -1
-}
-func (x exchange) SetBody(b *httpflow.Body) {
-	b.Finish() // fasthttp lets go of its own stream once another is set
-	x.Request().SetBodyStream(b.Reader(), int(b.Size()))
-}
-func (x exchange) Pass(ctx context.Context) error {
-	defer x.SetUserContext(x.UserContext())
-	x.SetUserContext(ctx)
-	return x.Next()
 }
 func (x exchange) Run(ctx context.Context, _ int64) (*httpflow.Reply, error) {
 	defer x.SetUserContext(x.UserContext())

@@ -96,13 +96,13 @@ func (b *Body) copy(read, src io.Reader, limit int64) error {
 		}
 		b.size += int64(n)
 		switch {
+		case b.size > limit:
+			b.rest = all
+			return errTooLarge
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return b.broke(err)
-		case b.size > limit:
-			b.rest = all
-			return errTooLarge
 		}
 	}
 }
@@ -136,13 +136,17 @@ func unread(err error) error {
 	return errCutOff
 }
 
-// Finish reads the rest of a body that was not read to its end, however long it
-// is: for a framework that cannot go on reading what somebody has begun. What
-// cannot be read, or held, is what its reader then fails with.
-func (b *Body) Finish() {
-	if b.rest == nil {
-		return
+// Whole is Reader for a framework that cannot go on reading what somebody has
+// begun: the rest of a body that was not read to its end is read now, however
+// long it is. What cannot be read, or held, is what the reader then fails with.
+func (b *Body) Whole() io.ReadCloser {
+	if b.rest != nil {
+		b.finish()
 	}
+	return b.Reader()
+}
+
+func (b *Body) finish() {
 	src := b.rest
 	if b.file == nil {
 		if err := b.spool(); err != nil {

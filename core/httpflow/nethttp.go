@@ -124,6 +124,9 @@ type NetExchange struct {
 // SetBody implements [Exchange].
 func (x *NetExchange) SetBody(b *Body) { x.body = b }
 
+// SetContext implements [Exchange].
+func (x *NetExchange) SetContext(ctx context.Context) { x.Request = x.WithContext(ctx) }
+
 // request is the request for the handler: its context, and its body again.
 func (x *NetExchange) request(ctx context.Context) *http.Request {
 	if x.body == nil && ctx == x.Context() {
@@ -137,8 +140,8 @@ func (x *NetExchange) request(ctx context.Context) *http.Request {
 }
 
 // Pass implements [Exchange].
-func (x *NetExchange) Pass(ctx context.Context) error {
-	return x.Handler.ServeNet(x.under(), x.request(ctx), false)
+func (x *NetExchange) Pass() error {
+	return x.Handler.ServeNet(x.under(), x.request(x.Context()), false)
 }
 
 // Run implements [Exchange].

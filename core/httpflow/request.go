@@ -49,9 +49,11 @@ type Exchange interface {
 	// SetBody gives back a body that was read, before Pass or Run.
 	SetBody(b *Body)
 
-	// Pass runs the handler with ctx as its context, else as if there were no
-	// guard, and returns its error.
-	Pass(ctx context.Context) error
+	// SetContext gives the request another context, before Pass.
+	SetContext(ctx context.Context)
+
+	// Pass runs the handler as if there were no guard, and returns its error.
+	Pass() error
 
 	// Run runs the handler with ctx as its context and holds its answer back for
 	// as long as an answer can be held: not once it is flushed, streamed or

@@ -23,24 +23,24 @@ func (p *plan) off(ctx context.Context) (in idem.Intent, ok bool) {
 // unguarded runs the handler without a guard, with a claim in its context that
 // answers what handlers of a guarded route ask for.
 func (j *judgement) unguarded(in idem.Intent) error {
-	c, err := j.plan.flow.Guard.Claim(j.x.Context(), in)
-	if err != nil || !c.Won() {
-		return j.pass(j.x.Context())
+	ctx := j.x.Context()
+	if c, err := j.plan.flow.Guard.Claim(ctx, in); err == nil && c.Won() {
+		defer c.End(ctx)
+		j.x.SetContext(c.Context())
 	}
-	defer c.End(j.x.Context())
-	return j.pass(c.Context())
+	return j.pass()
 }
 
 // pass runs the handler as if there were no guard, and says so where a key or
 // token was sent.
-func (j *judgement) pass(ctx context.Context) error {
+func (j *judgement) pass() error {
 	if j.named.sent {
 		j.begin()
 		j.verdict = idem.Unguarded
 		j.x.Mark(idem.Unguarded)
 	}
 	j.giveBack()
-	return j.x.Pass(ctx)
+	return j.x.Pass()
 }
 
 // runBeside runs the handler although the request would be refused: what Observe

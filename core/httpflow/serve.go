@@ -18,12 +18,12 @@ func (rt *Route) Serve(x Exchange) error {
 	p := rt.plan()
 	head := p.fromHead(x)
 	if p.passes(x, head.sent) {
-		return x.Pass(x.Context())
+		return x.Pass()
 	}
 	j := newJudgement(p, x, head)
 	defer j.end()
 	if !p.guards(x.Method()) { // although a key was sent
-		return j.pass(x.Context())
+		return j.pass()
 	}
 	if off, ok := p.off(x.Context()); ok {
 		return j.unguarded(off)
@@ -195,7 +195,7 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 		return false, nil
 	case !j.plan.required:
 		j.giveBack()
-		return false, j.x.Pass(j.x.Context())
+		return false, j.x.Pass()
 	}
 	return true, nil
 }
