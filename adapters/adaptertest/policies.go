@@ -60,6 +60,7 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		quick("force", idem.Policy{OnDuplicate: idem.Force}), // for those whom ForceAuthorizer lets
 		quick("timed", idem.Policy{}),                        // behind a timeout middleware
 		quick("roll", idem.Policy{}),                         // whose mode is changed
+		quick("zip", idem.Policy{}),                          // inside of a compressor
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
 	}
 }

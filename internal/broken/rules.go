@@ -50,6 +50,10 @@ const (
 	S8ObserveRefuses
 	S8ShareIgnored
 	T6RollStays
+	S6SealUnbound
+	S6BrokenSealIsAbsent
+	S9PipelineAsOne
+	S9CallsLeaveAlone
 )
 
 // Rules is the list `make broken` walks.
@@ -110,4 +114,8 @@ var Rules = []Entry{
 	{S8ObserveRefuses, "S8-observe-refuses", "core", "TestS8_ObserveRefusesNothingAndReportsEverything", "Observe refuses as Enforce does"},
 	{S8ShareIgnored, "S8-share-ignored", "core", "TestS8_AShareOfTheKeysIsGuarded", "every key is guarded, whatever the share"},
 	{T6RollStays, "T6-roll-stays", "core", "TestT6_AChangeOfModeOrShareMovesSince", "a change of mode or share leaves since where it was"},
+	{S6SealUnbound, "S6-seal-unbound", "core", "TestS6_ASealBindsTheAnswerToItsRecord", "a seal covers neither the record's name nor what stands before the answer"},
+	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
+	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
+	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
 }
