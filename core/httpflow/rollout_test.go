@@ -256,3 +256,19 @@ func TestStatusAndDiscardUnderObserveAndOff(t *testing.T) {
 		}
 	}
 }
+
+func TestThePublishedRulesSayWhatIsInForce(t *testing.T) {
+	for _, row := range []struct {
+		says   string
+		change func(*idem.Policy)
+	}{
+		{"| in force | not yet", func(p *idem.Policy) { p.Mode = idem.ModeObserve }},
+		{"| in force | no: every request runs", func(p *idem.Policy) { p.Mode = idem.ModeOff }},
+		{"| in force for | a share of 0.5 of the keys", func(p *idem.Policy) { p.Share = 0.5 }},
+	} {
+		b := newBed(t, created, policy(row.change))
+		if a := b.send("", "GET", "/idempotency/policies"); !bytes.Contains(a.body, []byte(row.says)) {
+			t.Errorf("the page does not say %q:\n%s", row.says, a.body)
+		}
+	}
+}
