@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,9 @@ type Config struct {
 	ReadUnsealed bool
 
 	Prefix string // of every record's name; "idem:" if empty
+
+	// Funcs are the functions that policies name as key sources, func:NAME.
+	Funcs map[string]KeyFunc
 
 	// Unscoped allows intents without a scope: everybody shares one.
 	Unscoped bool
@@ -67,6 +71,7 @@ type Guard struct {
 	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
 	prefix   string
+	funcs    map[string]KeyFunc
 	unscoped bool
 
 	readUnsealed bool // although the guard seals
@@ -142,7 +147,7 @@ func (g *Guard) Stats() Stats {
 // a fingerprint choice that cannot be told from a policy's.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
-		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
+		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), funcs: maps.Clone(cfg.Funcs), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, settleWait),
 		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
@@ -227,7 +232,7 @@ func (g *Guard) fits(p *Policy) error {
 	if p.OnDuplicate == Force && g.mayForce == nil {
 		err = errors.Join(err, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 	}
-	return err
+	return errors.Join(err, g.unknownFuncs(p))
 }
 
 func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {

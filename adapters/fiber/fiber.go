@@ -35,7 +35,7 @@ func (x exchange) RawQuery() string         { return utils.UnsafeString(x.Reques
 func (x exchange) Header(name string) []string {
 	return httpflow.Lines(x.Request().Header.PeekAll(name))
 }
-func (x exchange) PathValue(name string) string { return x.Params(name) }
+func (x exchange) PathValue(n string) string    { return httpflow.Unescaped(x.Params(n)) }
 func (x exchange) RemoteAddr() string           { return x.IP() }
 func (x exchange) Native() any                  { return x.Ctx }
 func (x exchange) SetBody(b *httpflow.Body)     { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
