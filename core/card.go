@@ -2,8 +2,6 @@ package idem
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -35,9 +33,10 @@ const (
 
 // cardState is what a guard remembers of a card.
 type cardState struct {
-	mu    sync.RWMutex
-	read  bool
-	since time.Time
+	mu       sync.RWMutex
+	read     bool
+	since    time.Time
+	policies policyNotes
 	// refused is why nothing can be judged under this card, nil or empty while
 	// it can: see cardRefusal.
 	refused atomic.Pointer[cardRefusal]
@@ -231,7 +230,7 @@ func (g *Guard) newCard(op *operation) card {
 	return card{
 		Version: 1, Since: g.clock.corrected().UnixMicro(), NameKey: g.names.checkValue(),
 		Fingerprints: []string{op.policy.Fingerprint.String()}, Retention: op.policy.keptSeconds(),
-		Mode: op.policy.Mode, Share: op.policy.Share, Policy: op.policyHash(),
+		Mode: op.policy.Mode, Share: op.policy.Share, Policy: op.hash,
 	}
 }
 
@@ -316,6 +315,7 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 	op.card.remember(&c, p.Fingerprint.String())
 	change = g.retain(ctx, op, &c, p) || change
 	change = g.roll(ctx, op, &c, p) || change
+	change = g.notice(ctx, op.orRunning(next), &c, first || swapping) || change
 	if res.Left > 0 && res.Left < cardLife/2 {
 		change = true
 	}
@@ -326,15 +326,8 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 		return card{}, nil
 	}
 	c.Counter++
-	c.Policy = op.orRunning(next).policyHash()
+	c.Policy = op.orRunning(next).hash
 	return c, nil
-}
-
-// policyHash is a short hash of a policy, to notice that processes differ.
-func (op *operation) policyHash() string {
-	text, _ := json.Marshal(*op.policy) // plain data: it cannot fail
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
 }
 
 // Ready returns nil when the store answers and every operation's card was
