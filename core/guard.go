@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +34,9 @@ type Config struct {
 	ReadUnsealed bool
 
 	Prefix string // of every record's name; "idem:" if empty
+
+	// Funcs are the functions that policies name as key sources, func:NAME.
+	Funcs map[string]KeyFunc
 
 	// Unscoped allows intents without a scope: everybody shares one.
 	Unscoped bool
@@ -64,11 +67,13 @@ type Config struct {
 type Guard struct {
 	store    Store
 	describe Description
-	steps    bool // store calls carry their step
+	steps    bool    // store calls carry their step
+	batcher  Batcher // the store, where it takes many calls at once
 	signer   *Signer
 	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
 	prefix   string
+	funcs    map[string]KeyFunc
 	unscoped bool
 
 	readUnsealed bool // although the guard seals
@@ -99,6 +104,7 @@ type Guard struct {
 type operation struct {
 	*standing
 	policy *Policy
+	hash   string // of the policy, to notice that processes differ
 	margin time.Duration
 	life   byte // code of the life of new tokens
 }
@@ -113,7 +119,7 @@ type standing struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -124,6 +130,7 @@ type Stats struct {
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
+	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
 
@@ -138,6 +145,7 @@ func (g *Guard) Stats() Stats {
 		HookFailures: failures, HooksHanging: hanging,
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Beside: g.counts.beside.Load(),
 	}
 }
 
@@ -148,7 +156,7 @@ func (g *Guard) Stats() Stats {
 // a fingerprint choice that cannot be told from a policy's.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
-		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
+		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), funcs: maps.Clone(cfg.Funcs), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, settleWait),
 		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
@@ -161,7 +169,7 @@ func New(cfg Config) (*Guard, error) {
 	}
 	g.hooks = hooksOf(g, cfg.Hooks)
 	g.running.seed = maphash.MakeSeed()
-	g.keeper = newKeeper(g.clock)
+	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
 	g.log.Info("idem started", "report", g.Report())
 	var refused *cardRefusal
@@ -176,9 +184,6 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// maxPrefix leaves room for the longest operation in a name of 200 bytes.
-const maxPrefix = 64
-
 // configure checks cfg and fills in g; it starts nothing.
 func (g *Guard) configure(cfg Config) error {
 	var errs []error
@@ -190,13 +195,12 @@ func (g *Guard) configure(cfg Config) error {
 			g.steps = s.UsesStoreStep()
 		}
 		g.steps = g.steps || !g.describe.Local
+		g.batcher, _ = cfg.Store.(Batcher)
 	}
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
 	}
-	if len(g.prefix) > maxPrefix || strings.ContainsFunc(g.prefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, fmt.Errorf("config: Prefix must be at most %d bytes of printable ASCII without spaces", maxPrefix))
-	}
+	errs = append(errs, validPrefix(g.prefix))
 	if cfg.SettleWait < 0 {
 		errs = append(errs, fmt.Errorf("config: SettleWait %v is negative", cfg.SettleWait))
 	}
@@ -233,7 +237,7 @@ func (g *Guard) fits(p *Policy) error {
 	if p.OnDuplicate == Force && g.mayForce == nil {
 		err = errors.Join(err, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 	}
-	return err
+	return errors.Join(err, g.unknownFuncs(p))
 }
 
 func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
@@ -303,7 +307,9 @@ func (g *Guard) operation(name string) *operation {
 // under returns an operation under a policy that was checked.
 func (g *Guard) under(s *standing, p *Policy) *operation {
 	life, _ := lifeCode(p.TokenLife)
-	return &operation{standing: s, policy: p, margin: g.margin(p), life: life}
+	hash := hashOf(p)
+	s.card.runs(hash)
+	return &operation{standing: s, policy: p, hash: hash, margin: g.margin(p), life: life}
 }
 
 // Policy returns the running policy of an operation, defaults filled in, and

@@ -14,7 +14,9 @@ import (
 // where a refusal or a replay goes from BeforeClaim to AfterVerdict at once. An
 // intent that is refused from its head alone (missing, malformed, foreign)
 // reaches none: whoever sends forged tokens is not to make anybody work. One that
-// comes after [Guard.Close] began reaches none either.
+// comes after [Guard.Close] began reaches none either, nor does one that a policy's
+// mode or share leaves unguarded. Under [ModeObserve] a run beside has nothing to
+// settle: it reaches the first and the last.
 //
 // A hook watches, and may do one thing: turn an error into doubt. It cannot
 // refuse an intent (that would be a verdict that no record knows of), release one

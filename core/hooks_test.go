@@ -114,6 +114,27 @@ func TestS8_HooksAreToldOfEachIntentOnce(t *testing.T) {
 	})
 }
 
+func TestS8_HooksAreToldOfRunsBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{}
+		g := guardOn(t, newShelf(), d.hooks, policy(func(p *Policy) { p.Mode = ModeObserve }))
+		for range 2 {
+			_, _, _ = Do(context.Background(), g, testIntent("k"), JSON[int](), func(context.Context) (int, error) { return 7, nil })
+		}
+		if got, want := d.read(), []string{
+			"claim alice ", "plan complete 7 <nil>", "settled complete executed ok", "verdict executed true succeeded",
+			"claim alice ", "verdict unprotected true succeeded",
+		}; !slices.Equal(got, want) {
+			t.Errorf("\n got %q\nwant %q", got, want)
+		}
+		off := guardOn(t, newShelf(), d.hooks, policy(func(p *Policy) { p.Mode = ModeOff }))
+		won(t, off, testIntent("k")).End(context.Background())
+		if got := d.read(); got != nil {
+			t.Errorf("where nothing is guarded they were told %q", got)
+		}
+	})
+}
+
 // spoilt are the hooks of which one does something else, where that is fn.
 func spoilt(which string, fn func(context.Context)) func(*Config) {
 	at := func(ctx context.Context, name string) {

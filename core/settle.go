@@ -43,15 +43,22 @@ func (c *Claim) End(ctx context.Context) {
 // settle ends the claim once. undone says that the run returned the error of
 // its own failed mark, or [NoEffects]: it had no effect.
 func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool) error {
-	if !c.won {
+	switch {
+	case !c.won:
 		return ErrNoClaim
-	}
-	if c.hooked != nil {
+	case c.hooked != nil:
 		c.g.hooks.active.Add(1)
 		defer c.g.hooks.leave()
-		if !c.beforeSettle(out, undone) {
-			return ErrNoClaim
+	}
+	if c.loose {
+		err := c.endLoose()
+		if c.hooked != nil && err == nil {
+			c.judged(&c.run, c.seen.rec.state)
 		}
+		return err
+	}
+	if c.hooked != nil && !c.beforeSettle(out, undone) {
+		return ErrNoClaim
 	}
 	c.mu.Lock()
 	if c.ended {

@@ -46,6 +46,10 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S8ObserveBuries
+	S8ObserveRefuses
+	S8ShareIgnored
+	T6RollStays
 	S6SealUnbound
 	S6BrokenSealIsAbsent
 	S8HookWaitedFor
@@ -54,6 +58,9 @@ const (
 	P2RenewalUndoesDoubt
 	S9PipelineAsOne
 	S9CallsLeaveAlone
+	S7PartsUnframed
+	S7EmptyIsAKey
+	T6StrangePolicyUnsaid
 )
 
 // Rules is the list `make broken` walks.
@@ -110,6 +117,10 @@ var Rules = []Entry{
 	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
 	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
 	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
+	{S8ObserveBuries, "S8-observe-buries", "core", "TestS8_ObserveBuriesNothing", "Observe buries expired tokens"},
+	{S8ObserveRefuses, "S8-observe-refuses", "core", "TestS8_ObserveRefusesNothingAndReportsEverything", "Observe refuses as Enforce does"},
+	{S8ShareIgnored, "S8-share-ignored", "core", "TestS8_AShareOfTheKeysIsGuarded", "every key is guarded, whatever the share"},
+	{T6RollStays, "T6-roll-stays", "core", "TestT6_AChangeOfModeOrShareMovesSince", "a change of mode or share leaves since where it was"},
 	{S6SealUnbound, "S6-seal-unbound", "core", "TestS6_ASealBindsTheAnswerToItsRecord", "a seal covers neither the record's name nor what stands before the answer"},
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
@@ -118,4 +129,7 @@ var Rules = []Entry{
 	{S8HookPanics, "S8-hook-panics", "core", "TestS8_WhatGoesWrongInAHookStaysThere", "a hook's panic is the request's"},
 	{S8HookDoubtIgnored, "S8-hook-doubt-ignored", "core", "TestS8_AHookTurnsAnErrorIntoDoubt", "a hook's doubt plays no part"},
 	{P2RenewalUndoesDoubt, "P2-renewal-undoes-doubt", "core", "TestP2_ARenewalDoesNotUndoItsOwnDoubt", "a renewal under way takes a run left in doubt for one that goes on"},
+	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
+	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
+	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
 }
