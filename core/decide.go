@@ -204,6 +204,8 @@ func ownerHears(mine record, done bool, f found) reply {
 		return replyGone
 	case f.unread == nil && f.rec.isOf(mine.owner, mine.fence) && !broken.Is(broken.P2LiteralSwap):
 		return replyAgain
+	case broken.Is(broken.I3StaleWrites):
+		return replyAgain
 	}
 	return replyStale
 }

@@ -197,6 +197,13 @@ func (d *downStore) Create(ctx context.Context, name string, value []byte, ttl t
 	return d.shelf.Create(ctx, name, value, ttl)
 }
 
+func (d *downStore) Swap(ctx context.Context, name string, old, value []byte, ttl time.Duration) (Result, error) {
+	if d.isDown() {
+		return Result{}, errShelf
+	}
+	return d.shelf.Swap(ctx, name, old, value, ttl)
+}
+
 func (d *downStore) Load(ctx context.Context, name string) (Result, error) {
 	if d.isDown() {
 		return Result{}, errShelf
