@@ -226,6 +226,9 @@ const (
 func mend(mine record, meant []byte, f found) (mending, record) {
 	gone := mine
 	gone.state, gone.counter, gone.trace, gone.note = StateReleased, mine.counter+1, nil, nil
+	if mine.flags&flagForced != 0 && !broken.Is(broken.S8ForcedMended) {
+		gone.state = StateUncertain // it never ran, but what it was forced over may have had an effect
+	}
 	switch {
 	case f.value == nil && meant == nil:
 		if broken.Is(broken.S9JanitorLooks) {

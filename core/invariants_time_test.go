@@ -84,6 +84,7 @@ func TestI12_NoClaimIsLeftAfterClose(t *testing.T) {
 			case "claim":
 				return fault{loseReply: true} // the claim is there, and nobody is told so
 			case "settle":
+				pass(5 * time.Millisecond) // the guard is closed while the janitor is at it
 				return fault{refuse: true}
 			}
 			return fault{}
@@ -91,6 +92,7 @@ func TestI12_NoClaimIsLeftAfterClose(t *testing.T) {
 		if _, err := g.Claim(context.Background(), testIntent("k")); !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
 		}
+		pass(2 * time.Millisecond)
 		closed := make(chan error)
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -176,6 +176,9 @@ func (c *Claim) write(ctx context.Context, p *pending, limit time.Duration) (str
 			c.accept(p)
 			return result, nil
 		case replyAgain:
+			if c.isEnded() && !broken.Is(broken.P2RenewalUndoesSettle) {
+				return "ok", ErrClaimLost // what is there may be our own doubt: it stays
+			}
 			create = false
 			c.follow(f)
 		case replyGone:

@@ -54,6 +54,9 @@ const (
 	I12KeeperLeft
 	I13JanitorGivesUp
 	I14LateMark
+	P2RenewalUndoesSettle
+	S8ForcedMended
+	T1ReleasedUnderOpen
 )
 
 // Rules is the list `make broken` walks.
@@ -126,4 +129,11 @@ var Rules = []Entry{
 	{I13JanitorGivesUp, "I13-janitor-gives-up", "core", "TestI13_AnUnknownClaimEndsWithinALeaseAndAPeriod", "the janitor gives up what failed once"},
 	{I14LateMark, "I14-late-mark", "core", "TestI14_NoClaimOutlivesMaxRunAndALease", "a mark renews the lease after MaxRun"},
 	{P4NoMaxRun, "P4-no-max-run", "core", "TestI14_NoClaimOutlivesMaxRunAndALease", "nothing bounds a run"},
+	{P2RenewalUndoesSettle, "P2-renewal-undoes-settle", "core", "TestP2_ARenewalDoesNotUndoItsOwnSettle", "a renewal puts the claim back in the place of its own run's doubt"},
+	{S8ForcedMended, "S8-forced-mended", "core", "TestS8_AForcedClaimThatNobodyHeardOfIsNotReleased", "the janitor releases a forced claim"},
+	{P3ForeignNonce, "P3-foreign-nonce", "core", "TestScripts_InvariantsHold", "a repeated claim does not know its own nonce"},
+	{T1BuryLooks, "T1-bury-looks", "core", "TestScripts_InvariantsHold", "dead is said without a burial"},
+	{I2FenceStands, "I2-fence-stands", "core", "TestScripts_InvariantsHold", "a take-over keeps the old fence"},
+	{S9JanitorLooks, "S9-janitor-looks", "core", "TestScripts_InvariantsHold", "the janitor only changes what it finds"},
+	{T1ReleasedUnderOpen, "T1-released-under-open", "core", "TestT1_ADiscardedReleaseIsNotDeadUnderOpen", "a discarded release is dead although it may have run without a record"},
 }
