@@ -11,6 +11,9 @@ type Op struct {
 	Name       string
 	Old, Value []byte
 	TTL        time.Duration
+	// Step is what a guard makes this operation for, where one exchange carries
+	// several kinds; "" says that it is as [StoreStep] of the context tells.
+	Step string
 }
 
 // OpKind says which method of [Store] an Op stands for.
@@ -36,7 +39,8 @@ type Batcher interface {
 	// Apply does every operation as its method alone would, each atomic by
 	// itself and none with another, and returns one answer for each, in order.
 	// Operations on one name are done in the order given; those on different
-	// names in any.
+	// names in any. One that fails fails alone. It may be called by any number
+	// of goroutines at once, with any number of operations, none included.
 	Apply(ctx context.Context, ops []Op) []OpResult
 }
 
@@ -48,7 +52,11 @@ func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
 	}
 	results := make([]OpResult, len(ops))
 	for i := range ops {
-		results[i].Result, results[i].Err = ops[i].on(ctx, s)
+		alone := ctx
+		if ops[i].Step != "" {
+			alone = WithStoreStep(ctx, ops[i].Step)
+		}
+		results[i].Result, results[i].Err = ops[i].on(alone, s)
 	}
 	return results
 }

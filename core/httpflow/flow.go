@@ -33,12 +33,17 @@ type Config struct {
 	// Challenge is the WWW-Authenticate of a 401, which RFC 9110 section 15.5.2
 	// asks for; "Bearer" if empty.
 	Challenge string
+	// Profile says which status goes with a verdict; [Standard] if empty.
+	Profile Profile
 	// StrictKeys takes only quoted keys, as the draft of the header has it.
 	StrictKeys bool
 
 	// Origins are the origins, such as "https://shop.example", whose pages may
 	// use the endpoints although they are not the endpoints' own.
 	Origins []string
+	// HidePolicies keeps the rules in force, which the endpoint …/policies tells
+	// everybody, from being published.
+	HidePolicies bool
 	// AllowIssue is asked before a token is issued by the endpoint: the place
 	// for a rate limit. An error is answered 429; where it is a
 	// [*idem.RefusedError] with a RetryAfter, that is told.
@@ -82,6 +87,12 @@ func New(cfg Config) (*Flow, error) {
 	if cfg.Challenge == "" {
 		cfg.Challenge = "Bearer"
 	}
+	if cfg.Profile == "" {
+		cfg.Profile = Standard
+	}
+	if !cfg.Profile.known() {
+		errs = append(errs, fmt.Errorf("config: Profile %q is none of %s, %s, %s", string(cfg.Profile), Standard, TooEarly, Strict))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("httpflow: the flow cannot be built:\n%w", err)
 	}
@@ -123,8 +134,11 @@ type plan struct {
 	flow     *Flow
 	policy   *idem.Policy
 	codec    codec
-	tokens   bool // a token may name the intent
-	headers  []string
+	sources  []keySource // in the order in which they are looked at
+	tokens   bool        // a token may name the intent
+	headers  []string    // of keys that clients choose
+	derives  bool        // a source needs neither a token, nor a key, nor a body
+	inBody   int         // the first source that looks into the body; len(sources) if none does
 	required bool
 	context  source
 	fixed    [idem.Unguarded + 1]*Reply // refusals that say the same each time
@@ -132,14 +146,7 @@ type plan struct {
 
 func newPlan(f *Flow, policy *idem.Policy) *plan {
 	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes, context: parseSource(policy.Context)}
-	for _, key := range policy.Key {
-		switch s := parseSource(key); s.kind {
-		case "token":
-			p.tokens = true
-		case "header":
-			p.headers = append(p.headers, s.name)
-		}
-	}
+	p.look(policy.KeySources())
 	for _, v := range []idem.Verdict{idem.Missing, idem.Foreign, idem.Conflict, idem.Dead, idem.Forgotten} {
 		p.fixed[v] = p.problem(v, nil)
 	}

@@ -21,6 +21,9 @@ type Factory struct {
 	Clock bool
 	// Describes declares [idem.Describer].
 	Describes bool
+	// Batches declares [idem.Batcher]. What an Apply has to do is asked of every
+	// store: one without the ability does it call by call.
+	Batches bool
 	// Local declares [idem.Description].Local.
 	Local bool
 	// MaxValue declares [idem.Description].MaxValue; 0 means the 1 MiB that is

@@ -57,6 +57,13 @@ const (
 	P2RenewalUndoesSettle
 	S8ForcedMended
 	T1ReleasedUnderOpen
+	S6SealUnbound
+	S6BrokenSealIsAbsent
+	S9PipelineAsOne
+	S9CallsLeaveAlone
+	S7PartsUnframed
+	S7EmptyIsAKey
+	T6StrangePolicyUnsaid
 )
 
 // Rules is the list `make broken` walks.
@@ -136,4 +143,11 @@ var Rules = []Entry{
 	{I2FenceStands, "I2-fence-stands", "core", "TestScripts_InvariantsHold", "a take-over keeps the old fence"},
 	{S9JanitorLooks, "S9-janitor-looks", "core", "TestScripts_InvariantsHold", "the janitor only changes what it finds"},
 	{T1ReleasedUnderOpen, "T1-released-under-open", "core", "TestT1_ADiscardedReleaseIsNotDeadUnderOpen", "a discarded release is dead although it may have run without a record"},
+	{S6SealUnbound, "S6-seal-unbound", "core", "TestS6_ASealBindsTheAnswerToItsRecord", "a seal covers neither the record's name nor what stands before the answer"},
+	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
+	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
+	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
+	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
+	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
 }

@@ -97,7 +97,10 @@ func (s *Store) Advance(d time.Duration) { s.shift.Add(int64(d)) }
 // Describe returns the store's limits: a call takes less than a millisecond, and
 // the records live and die with this process.
 func (s *Store) Describe() idem.Description {
-	return idem.Description{Name: "memory", WorstCall: time.Millisecond, MaxValue: MaxValue, Local: true}
+	return idem.Description{
+		Name: "memory", WorstCall: time.Millisecond, MaxValue: MaxValue, Local: true,
+		Details: fmt.Sprintf("holds up to %d bytes; full, it takes no new records and forgets none", s.room),
+	}
 }
 
 // Used returns how many bytes of Options.MaxBytes are taken, expired records
@@ -208,6 +211,25 @@ func (s *Store) Load(ctx context.Context, name string) (idem.Result, error) {
 		return r.told(now), nil
 	}
 	return idem.Result{}, nil
+}
+
+// Apply does the operations one after the other, without a lock held from one to
+// the next, and returns their answers in order. It is there for what decorates
+// this store: in one process there is no exchange to save.
+func (s *Store) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
+	results := make([]idem.OpResult, len(ops))
+	for i, op := range ops {
+		r := &results[i]
+		switch op.Kind {
+		case idem.OpCreate:
+			r.Result, r.Err = s.Create(ctx, op.Name, op.Value, op.TTL)
+		case idem.OpSwap:
+			r.Result, r.Err = s.Swap(ctx, op.Name, op.Old, op.Value, op.TTL)
+		default:
+			r.Result, r.Err = s.Load(ctx, op.Name)
+		}
+	}
+	return results
 }
 
 // take books n bytes, below zero too, and reports whether they fit.
