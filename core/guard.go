@@ -117,7 +117,7 @@ type standing struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -128,6 +128,7 @@ type Stats struct {
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
+	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
 }
@@ -137,6 +138,7 @@ func (g *Guard) Stats() Stats {
 	return Stats{
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Beside: g.counts.beside.Load(),
 	}
 }
 

@@ -57,6 +57,10 @@ const (
 	P2RenewalUndoesSettle
 	S8ForcedMended
 	T1ReleasedUnderOpen
+	S8ObserveBuries
+	S8ObserveRefuses
+	S8ShareIgnored
+	T6RollStays
 	S6SealUnbound
 	S6BrokenSealIsAbsent
 	S9PipelineAsOne
@@ -143,6 +147,10 @@ var Rules = []Entry{
 	{I2FenceStands, "I2-fence-stands", "core", "TestScripts_InvariantsHold", "a take-over keeps the old fence"},
 	{S9JanitorLooks, "S9-janitor-looks", "core", "TestScripts_InvariantsHold", "the janitor only changes what it finds"},
 	{T1ReleasedUnderOpen, "T1-released-under-open", "core", "TestT1_ADiscardedReleaseIsNotDeadUnderOpen", "a discarded release is dead although it may have run without a record"},
+	{S8ObserveBuries, "S8-observe-buries", "core", "TestS8_ObserveBuriesNothing", "Observe buries expired tokens"},
+	{S8ObserveRefuses, "S8-observe-refuses", "core", "TestS8_ObserveRefusesNothingAndReportsEverything", "Observe refuses as Enforce does"},
+	{S8ShareIgnored, "S8-share-ignored", "core", "TestS8_AShareOfTheKeysIsGuarded", "every key is guarded, whatever the share"},
+	{T6RollStays, "T6-roll-stays", "core", "TestT6_AChangeOfModeOrShareMovesSince", "a change of mode or share leaves since where it was"},
 	{S6SealUnbound, "S6-seal-unbound", "core", "TestS6_ASealBindsTheAnswerToItsRecord", "a seal covers neither the record's name nor what stands before the answer"},
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
