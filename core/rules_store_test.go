@@ -83,27 +83,6 @@ func TestP8_NobodyClaimsFromAReleaseThatIsNotWritten(t *testing.T) {
 	})
 }
 
-// A renewal under way when a run ends in doubt finds a record that is still ours;
-// it must not make a running claim of it again (found by TestI10, seed 983).
-func TestP2_ARenewalDoesNotUndoItsOwnDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf()
-		c := won(t, guardOn(t, s), testIntent("k"))
-		s.first(1, "renew", fault{slow: 8 * time.Millisecond})
-		pass(time.Second/3 + 4*time.Millisecond)
-		if s.count("renew") != 1 {
-			t.Fatalf("%d renewals are under way, want one", s.count("renew"))
-		}
-		if err := c.Doubt(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Minute)
-		if r, _ := s.record(t); r.state != StateUncertain {
-			t.Errorf("a run that was left in doubt is %s", r.state)
-		}
-	})
-}
-
 func TestP8_AnAnswerIsHeldBackNoLongerThanSettleWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
