@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // Config is what a Guard is built from. Store and Policies are required.
@@ -48,6 +50,9 @@ type Config struct {
 	// policy's OnDuplicate is Force.
 	ForceAuthorizer func(ctx context.Context, in Intent) bool
 
+	// Hooks are called around a claim and its settle. See [Hooks].
+	Hooks Hooks
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -78,6 +83,7 @@ type Guard struct {
 
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
+	hooks    *hookRunner // nil where there is none
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
@@ -116,7 +122,7 @@ type standing struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -127,15 +133,22 @@ type Stats struct {
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
+	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
+
+	HookFailures int64 // hooks that panicked, took too long or were left out
+	HooksHanging int64 // hooks that were given up and have not returned yet
 }
 
 // Stats returns the guard's counts.
 func (g *Guard) Stats() Stats {
+	failures, hanging := g.hooks.counts()
 	return Stats{
+		HookFailures: failures, HooksHanging: hanging,
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Beside: g.counts.beside.Load(),
 	}
 }
 
@@ -157,6 +170,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
+	g.hooks = hooksOf(g, cfg.Hooks)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
@@ -273,8 +287,15 @@ func (g *Guard) Close(ctx context.Context) error {
 			undone = ctx.Err()
 			g.running.each(func(c *Claim) { c.cancel(ErrClosed) })
 		}
-		g.keeper.stop()
-		if err := g.janitor.drain(ctx); err != nil {
+		if !broken.Is(broken.I12KeeperLeft) {
+			g.keeper.stop()
+		}
+		if broken.Is(broken.I12ClaimsLeft) {
+			g.janitor.stop()
+		} else if err := g.janitor.drain(ctx); err != nil {
+			undone = err
+		}
+		if err := g.hooks.drain(ctx); err != nil {
 			undone = err
 		}
 		g.cards.Wait()

@@ -45,7 +45,7 @@ func (r *runningClaims) enter(c *Claim) (local *Claim, out *lookout, open bool) 
 	there, out := s.claims[c.id.name], s.looks[c.id.name]
 	switch {
 	case there == nil && out == nil:
-		s.put(c)
+		s.put(c.id.name, c)
 		c.ahead = true
 		return nil, nil, true
 	case there != nil && !there.ahead:
@@ -57,6 +57,26 @@ func (r *runningClaims) enter(c *Claim) (local *Claim, out *lookout, open bool) 
 	}
 	s.join(out, c)
 	return nil, out, true
+}
+
+// count counts a request in that has nothing to do with its record. It fails
+// once close was called.
+func (r *runningClaims) count(name string) bool {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.count++
+	}
+	return !s.closed
+}
+
+// list makes c the claim under a name.
+func (r *runningClaims) list(name string, c *Claim) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(name, c)
 }
 
 // join has c take part in the look-out for its record.
@@ -81,11 +101,11 @@ func (r *runningClaims) join(c *Claim) *lookout {
 	return out
 }
 
-func (s *runningShard) put(c *Claim) {
+func (s *runningShard) put(name string, c *Claim) {
 	if s.claims == nil {
 		s.claims = make(map[string]*Claim)
 	}
-	s.claims[c.id.name] = c
+	s.claims[name] = c
 }
 
 // open makes a look-out. Ones that nobody uses are taken out by those that come
@@ -185,7 +205,7 @@ func (r *runningClaims) hold(c *Claim) {
 	s := r.shard(c.id.name)
 	s.mu.Lock()
 	turn := s.step(c)
-	s.put(c)
+	s.put(c.id.name, c)
 	s.part(c)
 	s.mu.Unlock()
 	if out := c.out.Load(); out != nil {

@@ -26,7 +26,7 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 	case out != nil:
 		return g.consult(ctx, c, out)
 	case local != nil:
-		return g.beside(ctx, c, local)
+		return g.consultHere(ctx, c, local)
 	}
 	if waiting, err = c.decide(ctx, found{}, false, false); waiting {
 		if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
@@ -37,8 +37,8 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 	return waiting, err
 }
 
-// beside judges c by a claim of this process, where that knows enough.
-func (g *Guard) beside(ctx context.Context, c, local *Claim) (waiting bool, err error) {
+// consultHere judges c by a claim of this process, where that knows enough.
+func (g *Guard) consultHere(ctx context.Context, c, local *Claim) (waiting bool, err error) {
 	if view, have := local.view(); have {
 		if st, _ := judge(c.asker(), view); !st.claims() || broken.Is(broken.S8AllClaim) {
 			return c.decide(ctx, view, true, false)
@@ -128,7 +128,7 @@ func (c *Claim) lead(ctx context.Context, f found, known, look bool) (waiting bo
 func (c *Claim) mayWait() time.Duration {
 	p := c.policy()
 	switch {
-	case p.OnDuplicate != Wait:
+	case p.OnDuplicate != Wait || c.observes():
 		return 0
 	case c.patience != 0:
 		return max(0, min(p.Wait, c.patience))
@@ -213,7 +213,7 @@ func (g *Guard) awaitHere(ctx context.Context, c, local *Claim, until <-chan tim
 			return true, false, nil
 		}
 	}
-	waiting, err := g.beside(ctx, c, local)
+	waiting, err := g.consultHere(ctx, c, local)
 	return !waiting, ended, err
 }
 
