@@ -54,20 +54,20 @@ type Claim struct {
 	deadline   time.Time
 	start      time.Time // of the run, by the host's clock; before it: of the last call to the store
 	last       uint16    // the highest counter used
+	marked     bool      // effects were marked, or may have been
+	ended      bool      // a settle was begun
+	holding    bool      // the outcome is not known to be written
+	writing    bool      // a renewal or mark is on its way: one at a time
 	pending    *pending  // a renewal of unknown outcome: sent again as it is
 	lost       error     // why the claim is no longer ours
-	marked     bool      // effects were marked, or may have been
 	markErr    error     // what a failed mark returned
 	note       []byte
-	ended      bool    // a settle was begun
 	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
 	outcome    found   // the same, as a duplicate in this process reads it; no value before
-	holding    bool    // the outcome is not known to be written
 	wake       chan struct{}
 	waiting    int
 
-	writing  bool      // a renewal or mark is on its way: one at a time
 	quiet    sync.Cond // on mu: writing ended
 	due      time.Time // when the next renewal is due
 	keepAt   time.Time // keeper: when the claim next needs looking at
