@@ -11,6 +11,8 @@ type Op struct {
 	Name       string
 	Old, Value []byte
 	TTL        time.Duration
+
+	index *indexed // of a claim that a reconciler follows; nil of any other
 }
 
 // OpKind says which method of [Store] an Op stands for.
@@ -55,6 +57,11 @@ func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
 
 // on does the operation alone.
 func (op *Op) on(ctx context.Context, s Store) (Result, error) {
+	if x := op.index; x != nil {
+		alone := *op
+		alone.index = nil
+		return Indexed(ctx, s, x.index, x.entry, x.ttl, alone)
+	}
 	switch op.Kind {
 	case OpCreate:
 		return s.Create(ctx, op.Name, op.Value, op.TTL)

@@ -24,6 +24,7 @@ type Claim struct {
 	trace    []byte
 	source   string
 	nonce    owner
+	followed []byte // note of the record that this claim followed
 	force    bool
 	bare     bool   // it runs without a record: the store is out of reach and the policy open
 	meant    []byte // of a bare run: what its claim was to be swapped from
@@ -122,6 +123,11 @@ func (c *Claim) Kept() (Payload, bool) {
 	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
 }
 
+// Followed returns the note of the record that this claim followed, where it
+// took the place of one: a release, a run that had crashed, or one it was forced
+// over. "" elsewhere.
+func (c *Claim) Followed() string { return string(c.followed) }
+
 // Origin returns the traceparent of the run that did the work, as its record
 // keeps it; nil where none is kept.
 func (c *Claim) Origin() []byte { return unpackTrace(c.seen.rec.trace) }
@@ -187,6 +193,9 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 		}
 	}
 	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	if in.Note != "" {
+		c.note = []byte(in.Note)
+	}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
@@ -275,6 +284,7 @@ func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting b
 			if st == stepForce {
 				claim.flags |= flagForced
 			}
+			c.followed = f.rec.note
 			res, err = c.send(ctx, Op{Kind: OpSwap, Old: f.value}, claim)
 		case stepBury:
 			rounds++
@@ -304,6 +314,7 @@ func (c *Claim) fresh(s State, flags byte) record {
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
 		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		note: c.note, scope: c.id.scope,
 	}
 }
 
@@ -315,6 +326,7 @@ func (c *Claim) send(ctx context.Context, op Op, mine record) (Result, error) {
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
+	op.index = c.entry(&mine)
 	first := c.g.clock.now()
 	if broken.Is(broken.P1CheckThenSet) {
 		return c.sendTorn(ctx, &op, mine, first)
@@ -356,7 +368,7 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 func (c *Claim) bury(ctx context.Context) (Result, error) {
 	ctx, end := c.observe(ctx, Step{Kind: StepBury})
 	r := c.fresh(StateBuried, 0)
-	r.trace = nil
+	r.trace, r.note, r.scope = nil, nil, nil
 	if broken.Is(broken.T1BuryLooks) {
 		end.End(StepResult{})
 		return Result{Done: true}, nil

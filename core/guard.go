@@ -37,6 +37,12 @@ type Config struct {
 	// policy's OnDuplicate is Force.
 	ForceAuthorizer func(ctx context.Context, in Intent) bool
 
+	// Resolvers find out what became of runs that crashed or ended in doubt, by
+	// operation. Their claims leave an entry in an index, where the store keeps
+	// one, and package core/reconcile follows it. Give them to every process that
+	// claims, whether it reconciles or not.
+	Resolvers map[string]Resolver
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -66,6 +72,8 @@ type Guard struct {
 
 	settleWait time.Duration
 	operations map[string]*standing
+	reconciles *standing // RunOperation, nil without resolvers; it has no card: it takes no tokens
+	indexes    bool      // the store keeps indexes
 	running    runningClaims
 	keeper     *keeper
 	janitor    *janitor
@@ -93,11 +101,14 @@ type standing struct {
 	running atomic.Pointer[operation]
 	card    cardState
 	usual   durations // how long handlers took
+
+	resolver Resolver // nil: nobody can tell what became of a run
+	index    string   // where claims leave an entry for the reconciler
 }
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, resolved atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -109,6 +120,7 @@ type Stats struct {
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
 	Forced    int64 // runs forced over a record that refused them
+	Resolved  int64 // held records that a resolver or an operator settled for their owners
 	Strange   int64 // records whose fingerprint version could not be compared
 }
 
@@ -116,7 +128,7 @@ type Stats struct {
 func (g *Guard) Stats() Stats {
 	return Stats{
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
-		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(), Resolved: g.counts.resolved.Load(),
 	}
 }
 
@@ -185,16 +197,21 @@ func (g *Guard) configure(cfg Config) error {
 			errs = append(errs, err)
 			continue
 		}
+		if strings.HasPrefix(p.Operation, ownSystem) {
+			errs = append(errs, fmt.Errorf("policy %q: operations of the system %s are this library's own", p.Operation, strings.TrimSuffix(ownSystem, ":")))
+			continue
+		}
 		if g.operations[p.Operation] != nil {
 			errs = append(errs, fmt.Errorf("policy %q: there are two; an operation has one policy", p.Operation))
 			continue
 		}
 		tokens = tokens || p.UsesToken()
-		s := &standing{}
+		s := &standing{resolver: cfg.Resolvers[p.Operation], index: g.indexName(p.Operation)}
 		s.running.Store(g.under(s, &p))
 		g.operations[p.Operation] = s
 	}
 	errs = append(errs, g.configureKeys(cfg, tokens)...)
+	errs = append(errs, g.configureResolvers(cfg)...)
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("idem: the guard cannot be built:\n%w", err)
 	}
@@ -269,6 +286,9 @@ func (g *Guard) operation(name string) *operation {
 	if s := g.operations[name]; s != nil {
 		return s.running.Load()
 	}
+	if name == RunOperation && g.reconciles != nil {
+		return g.reconciles.running.Load()
+	}
 	return nil
 }
 
@@ -282,11 +302,11 @@ func (g *Guard) under(s *standing, p *Policy) *operation {
 // false where there is no such operation. It is shared: do not change it. The
 // pointer is the same until [Guard.SetPolicy] puts another in its place.
 func (g *Guard) Policy(name string) (*Policy, bool) {
-	op := g.operation(name)
-	if op == nil {
+	s := g.operations[name]
+	if s == nil {
 		return nil, false
 	}
-	return op.policy, true
+	return s.running.Load().policy, true
 }
 
 // Policies returns a copy of every running policy, by operation.

@@ -30,6 +30,9 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Note is what the record says of its claim from its first write on, up to
+	// 256 bytes: see the function of that name, which replaces it.
+	Note string
 
 	id *identity
 }
@@ -42,6 +45,7 @@ type identity struct {
 	bound  bool
 	issued time.Time
 	life   time.Duration
+	scope  []byte // hash of the scope, where the operation has a resolver
 }
 
 // maxIntentKey bounds a key from a caller that is not HTTP.
@@ -64,7 +68,13 @@ func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 	refuse := func(v Verdict, err error) (Intent, error) {
 		return in, &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
 	}
+	if len(in.Note) > maxNote {
+		return in, fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(in.Note))
+	}
 	id := &identity{op: op, bound: true}
+	if op.resolver != nil {
+		id.scope = []byte(g.names.scopeHash(in.Scope))
+	}
 	switch {
 	case !in.Token.IsZero():
 		if !op.policy.UsesToken() {

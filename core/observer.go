@@ -22,13 +22,16 @@ const (
 	StepBury   StepKind = "bury"   // a token buried
 	StepCard   StepKind = "card"   // an operation's card read or made
 	StepMend   StepKind = "mend"   // the janitor writing over a claim of unknown outcome
-	StepStore  StepKind = "store"  // one call of the store
-	StepAnswer StepKind = "answer" // a whole request: ends with its one verdict
+
+	// StepReconcile is a held record being resolved: a root of its own.
+	StepReconcile StepKind = "reconcile"
+	StepStore     StepKind = "store"  // one call of the store
+	StepAnswer    StepKind = "answer" // a whole request: ends with its one verdict
 )
 
 var stepKinds = []StepKind{
 	StepVerify, StepClaim, StepWait, StepRun, StepRenew, StepSettle, StepReplay, StepIssue,
-	StepBury, StepCard, StepMend, StepStore, StepAnswer,
+	StepBury, StepCard, StepMend, StepReconcile, StepStore, StepAnswer,
 }
 
 // Step is what is known when a step begins.
@@ -39,7 +42,7 @@ type Step struct {
 	Source    string // where the key came from: token, header, json, form, path, func, none
 	Call      string // for StepStore: claim, renew, settle, bury, load or scan
 	Attempt   int    // for repeated work: 1 is the first
-	Link      []byte // for StepWait and StepReplay: the traceparent kept by the run that did the work
+	Link      []byte // for StepWait, StepReplay and StepReconcile: the traceparent kept by the run that did the work
 }
 
 // KeyHash returns the 16 hex digits by which telemetry knows a record, "" where
@@ -49,8 +52,11 @@ func (s *Step) KeyHash() string { return KeyHash(s.Record) }
 // StepResult is what is known when it ends.
 type StepResult struct {
 	Verdict Verdict
-	State   State  // of the record, where one was seen
-	Result  string // for StepSettle and StepRenew: ok, retry, stale, recreated, abandoned
+	State   State // of the record, where one was seen
+	// Result is, for StepSettle and StepRenew, ok, retry, stale, recreated or
+	// abandoned; for StepReconcile succeeded, failed, released, later, moved,
+	// gave-up, unavailable or error.
+	Result  string
 	Fence   uint64
 	Err     error
 	Elapsed time.Duration // by the guard's clock

@@ -34,7 +34,7 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 const (
 	flagEffects   byte = 1 << iota // the point of no return was marked
 	flagReserved                   // an item of a batch that was never started
-	flagForced                     // somebody chose in writing that it may run again
+	flagForced                     // somebody chose in writing that it may run again, or settled it for its owner
 	flagTakenOver                  // this claim followed one whose lease ran out
 	flagWeak                       // written through a fallback
 	flagDiscarded                  // buried because it was no longer wanted, not because it expired
@@ -71,6 +71,7 @@ type record struct {
 	fp       Fingerprint
 	trace    []byte // packed trace context, 25 bytes
 	note     []byte
+	scope    []byte // hash of the scope in hex, where the operation has a resolver
 	payload  Payload
 	answered bool // payload is there; empty answers are answers
 }
@@ -83,6 +84,7 @@ const (
 
 	tagTrace byte = 1
 	tagNote  byte = 2
+	tagScope byte = 3
 
 	formWhole   byte = 1
 	formPartial byte = 2
@@ -101,7 +103,7 @@ type Payload struct {
 // append encodes r behind dst.
 func (r *record) append(dst []byte) []byte {
 	flags := r.flags &^ flagTail
-	if len(r.trace) > 0 || len(r.note) > 0 {
+	if len(r.trace) > 0 || len(r.note) > 0 || len(r.scope) > 0 {
 		flags |= flagTail
 	}
 	var head [headSize]byte
@@ -120,6 +122,7 @@ func (r *record) append(dst []byte) []byte {
 	if flags&flagTail != 0 {
 		dst = appendField(dst, tagTrace, r.trace)
 		dst = appendField(dst, tagNote, r.note)
+		dst = appendField(dst, tagScope, r.scope)
 		dst = append(dst, 0)
 	}
 	if r.answered {
@@ -142,7 +145,7 @@ func appendField(dst []byte, tag byte, field []byte) []byte {
 // size is the number of bytes that append adds.
 func (r *record) size() int {
 	n := headSize
-	for _, field := range [...][]byte{r.trace, r.note} {
+	for _, field := range [...][]byte{r.trace, r.note, r.scope} {
 		if len(field) > 0 {
 			n += 3 + len(field)
 		}
@@ -220,6 +223,8 @@ func (r *record) readTail(rest []byte) ([]byte, error) {
 			r.trace = rest[:n:n]
 		case tagNote:
 			r.note = rest[:n:n]
+		case tagScope:
+			r.scope = rest[:n:n]
 		}
 		rest = rest[n:]
 	}

@@ -46,6 +46,10 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	P13ResolvedTooSoon
+	P13ResolverAsOwner
+	S9TwoReconcilers
+	S9EntryUnheard
 )
 
 // Rules is the list `make broken` walks.
