@@ -21,6 +21,10 @@ type Factory struct {
 	Clock bool
 	// Describes declares [idem.Describer].
 	Describes bool
+	// Indexes declares [idem.Indexer].
+	Indexes bool
+	// Scans declares [idem.Scanner].
+	Scans bool
 	// Local declares [idem.Description].Local.
 	Local bool
 	// MaxValue declares [idem.Description].MaxValue; 0 means the 1 MiB that is

@@ -31,6 +31,8 @@ func statements() []statement {
 	all = append(all, valueStatements...)
 	all = append(all, raceStatements...)
 	all = append(all, abilityStatements...)
+	all = append(all, indexStatements...)
+	all = append(all, scanStatements...)
 	all = append(all, callStatements...)
 	all = append(all, fullStatements...)
 	return all
