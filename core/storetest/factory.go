@@ -25,6 +25,9 @@ type Factory struct {
 	Indexes bool
 	// Scans declares [idem.Scanner].
 	Scans bool
+	// OnePage declares that a walk comes on one page, however many names it has: a
+	// look-alike of a server may do so.
+	OnePage bool
 	// Local declares [idem.Description].Local.
 	Local bool
 	// MaxValue declares [idem.Description].MaxValue; 0 means the 1 MiB that is
