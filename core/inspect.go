@@ -111,7 +111,7 @@ func (g *Guard) Records(ctx context.Context, names []string) ([]Record, error) {
 // recordOf is what a store said is under a name.
 func (g *Guard) recordOf(name string, res Result) Record {
 	f := readFound(res)
-	r := Record{Name: name, Operation: g.operationIn(name), Left: f.left, Unreadable: f.unread, found: f, g: g, hold: true}
+	r := Record{Name: name, Operation: g.OperationOf(name), Left: f.left, Unreadable: f.unread, found: f, g: g, hold: true}
 	if op := g.operation(r.Operation); op != nil {
 		r.hold = op.policy.OnCrash == Hold
 	}
@@ -127,9 +127,9 @@ func (g *Guard) recordOf(name string, res Result) Record {
 	return r
 }
 
-// operationIn is the operation whose record has that name, "" where it is the
-// name of none.
-func (g *Guard) operationIn(name string) string {
+// OperationOf returns the operation whose record has that name, "" where it is
+// the name of no record of this guard's prefix. It looks nothing up.
+func (g *Guard) OperationOf(name string) string {
 	rest, ours := strings.CutPrefix(name, g.prefix)
 	if !ours || KeyHash(name) == "" {
 		return ""
