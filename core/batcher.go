@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -11,6 +12,9 @@ type Op struct {
 	Name       string
 	Old, Value []byte
 	TTL        time.Duration
+	// Step is what a guard makes this operation for, where one exchange carries
+	// several kinds; "" says that it is as [StoreStep] of the context tells.
+	Step string
 
 	index *indexed // of a claim that a reconciler follows; nil of any other
 }
@@ -38,19 +42,27 @@ type Batcher interface {
 	// Apply does every operation as its method alone would, each atomic by
 	// itself and none with another, and returns one answer for each, in order.
 	// Operations on one name are done in the order given; those on different
-	// names in any.
+	// names in any. One that fails fails alone. It may be called by any number
+	// of goroutines at once, with any number of operations, none included.
 	Apply(ctx context.Context, ops []Op) []OpResult
 }
 
 // Apply does many operations on a store: at once where it can, else one after
 // the other.
 func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
+	if x, ok := s.(Indexer); ok && slices.ContainsFunc(ops, isIndexed) {
+		return applyIndexed(ctx, s, x, ops)
+	}
 	if b, ok := s.(Batcher); ok {
 		return b.Apply(ctx, ops)
 	}
 	results := make([]OpResult, len(ops))
 	for i := range ops {
-		results[i].Result, results[i].Err = ops[i].on(ctx, s)
+		alone := ctx
+		if ops[i].Step != "" {
+			alone = WithStoreStep(ctx, ops[i].Step)
+		}
+		results[i].Result, results[i].Err = ops[i].on(alone, s)
 	}
 	return results
 }

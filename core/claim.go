@@ -253,61 +253,6 @@ func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
 	return c.g.step(ctx, s)
 }
 
-// decide asks the store until the table gives a verdict, the claim is won, or
-// there is somebody to wait for. have says that f was looked at just now; look
-// says to look before claiming, as a waiter does.
-func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting bool, err error) {
-	for rounds, looks := 0, 0; rounds < 3 && looks < 4; {
-		st, verdict := judge(c.asker(), f)
-		if !have && (look || st == stepAnswer) {
-			st = stepLook
-		}
-		var res Result
-		switch st {
-		case stepAnswer:
-			return false, c.answer(ctx, f, verdict)
-		case stepWait:
-			c.seen = f
-			if broken.Is(broken.P6RefusalWrites) {
-				c.touch(ctx, f)
-			}
-			return true, nil
-		case stepLook:
-			looks++
-			res, err = c.g.ask(ctx, "load", &Op{Kind: OpLoad, Name: c.id.name})
-		case stepCreate:
-			rounds++
-			res, err = c.send(ctx, Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
-		case stepTake, stepForce:
-			rounds++
-			claim := taken(f, c.fresh(StateProcessing, 0))
-			if st == stepForce {
-				claim.flags |= flagForced
-			}
-			c.followed = f.rec.note
-			res, err = c.send(ctx, Op{Kind: OpSwap, Old: f.value}, claim)
-		case stepBury:
-			rounds++
-			res, err = c.bury(ctx)
-			if err == nil && res.Done {
-				return false, c.answer(ctx, found{}, Dead)
-			}
-		}
-		if err != nil && !c.won && st == stepLook && c.opens(f) {
-			c.open(c.fresh(StateProcessing, 0), nil)
-		}
-		if c.won {
-			return false, nil
-		}
-		if err != nil {
-			return false, c.unavailable(err)
-		}
-		f, have = readFound(res), true
-	}
-	c.verdict, c.retry, c.seen = InFlight, time.Second, f
-	return false, nil
-}
-
 // fresh is a new record of this request.
 func (c *Claim) fresh(s State, flags byte) record {
 	p := c.policy()
@@ -316,33 +261,6 @@ func (c *Claim) fresh(s State, flags byte) record {
 		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 		note: c.note, scope: c.id.scope,
 	}
-}
-
-// send claims: one Create or Swap, asked again while its outcome is unknown,
-// and then handed to the janitor. What is there and carries our nonce and
-// fence is our own claim, whose reply was lost (PROTOCOL P3).
-func (c *Claim) send(ctx context.Context, op Op, mine record) (Result, error) {
-	op.Name, op.Value, op.TTL = c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
-	if broken.Is(broken.T2LeaseAsRetention) {
-		op.TTL = mine.leaseTime()
-	}
-	op.index = c.entry(&mine)
-	first := c.g.clock.now()
-	if broken.Is(broken.P1CheckThenSet) {
-		return c.sendTorn(ctx, &op, mine, first)
-	}
-	res, err := c.g.ask(ctx, "claim", &op)
-	if err != nil {
-		if c.opens(found{}) {
-			c.open(mine, op.Old)
-		} else {
-			c.g.counts.unknown.Add(1)
-			c.g.janitor.mend(c.id, mine, op.Old)
-		}
-		return res, err
-	}
-	c.hear(&op, mine, first, res)
-	return res, nil
 }
 
 // hear wins the claim where res says that it is ours.
@@ -364,30 +282,15 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 	c.sends = append(c.firstSends[:0], send{mine.counter, first})
 }
 
-// bury writes BURIED where nothing is, in the one step that finds nothing.
-func (c *Claim) bury(ctx context.Context) (Result, error) {
-	ctx, end := c.observe(ctx, Step{Kind: StepBury})
-	r := c.fresh(StateBuried, 0)
-	r.trace, r.note, r.scope = nil, nil, nil
-	if broken.Is(broken.T1BuryLooks) {
-		end.End(StepResult{})
-		return Result{Done: true}, nil
-	}
-	op := Op{Kind: OpCreate, Name: c.id.name, Value: r.append(nil), TTL: r.retention()}
-	res, err := c.g.ask(ctx, "bury", &op)
-	end.End(StepResult{State: StateBuried, Err: err})
-	if err == nil && !res.Done && string(res.Value) == string(op.Value) {
-		res.Done = true // our own burial, whose reply was lost
-	}
-	return res, err
-}
-
 // answer ends a claim that was not won.
-func (c *Claim) answer(ctx context.Context, f found, v Verdict) error {
+func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirmation) error {
 	if v == Dead {
 		// The card is read once more before a death is certified: somebody may
 		// have run without a record since it was read last (PROTOCOL T6).
-		if err := c.g.confirm(ctx, c.id.op); err != nil {
+		if confirm == nil {
+			confirm = c.g.confirm
+		}
+		if err := confirm(ctx, c.id.op); err != nil {
 			return c.unavailable(err)
 		}
 		if !c.asker().provable && !broken.Is(broken.T1DeadUnproved) {

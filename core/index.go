@@ -42,6 +42,9 @@ type Indexer interface {
 	// The index lives for ttl from its last Indexed on, and entries that were due
 	// more than ttl before e go: nobody will follow them any more.
 	Indexed(ctx context.Context, index string, e IndexEntry, ttl time.Duration, op Op) (Result, error)
+	// Index adds entries, each where the index has none for its record, as Indexed
+	// does: ahead of many operations that leave together.
+	Index(ctx context.Context, index string, entries []IndexEntry, ttl time.Duration) error
 	// Entries returns the entries due at until or before, the first due first, at
 	// most limit; none where there are none.
 	Entries(ctx context.Context, index string, until time.Time, limit int) ([]IndexEntry, error)
@@ -56,6 +59,14 @@ func Indexed(ctx context.Context, s Store, index string, e IndexEntry, ttl time.
 		return x.Indexed(ctx, index, e, ttl, op)
 	}
 	return op.on(ctx, s)
+}
+
+// Index adds entries to an index of a store; ErrUnable where it keeps none.
+func Index(ctx context.Context, s Store, index string, entries []IndexEntry, ttl time.Duration) error {
+	if x, ok := s.(Indexer); ok {
+		return x.Index(ctx, index, entries, ttl)
+	}
+	return ErrUnable
 }
 
 // Entries lists an index of a store; ErrUnable where it keeps none.
@@ -91,4 +102,41 @@ func (c *Claim) entry(mine *record) *indexed {
 	}
 	due := mine.begun().Add(2 * mine.leaseTime())
 	return &indexed{op.index, IndexEntry{Name: c.id.name, Due: due}, mine.retention() + slack}
+}
+
+func isIndexed(op Op) bool { return op.index != nil }
+
+// applyIndexed adds the entries of many operations, in one exchange for each
+// index, and then does those whose entries are known to be there.
+func applyIndexed(ctx context.Context, s Store, x Indexer, ops []Op) []OpResult {
+	results := make([]OpResult, len(ops))
+	entries := map[string][]IndexEntry{}
+	life := map[string]time.Duration{}
+	for _, op := range ops {
+		if in := op.index; in != nil {
+			entries[in.index] = append(entries[in.index], in.entry)
+			life[in.index] = max(life[in.index], in.ttl)
+		}
+	}
+	failed := map[string]error{}
+	for index, list := range entries {
+		if failed[index] = x.Index(ctx, index, list, life[index]); errors.Is(failed[index], ErrUnable) {
+			failed[index] = nil // a decorator before a store that keeps none
+		}
+	}
+	var sent []Op
+	var place []int
+	for i, op := range ops {
+		if op.index != nil {
+			if results[i].Err = failed[op.index.index]; results[i].Err != nil {
+				continue
+			}
+			op.index = nil
+		}
+		sent, place = append(sent, op), append(place, i)
+	}
+	for i, r := range Apply(ctx, s, sent) {
+		results[place[i]] = r
+	}
+	return results
 }

@@ -152,48 +152,85 @@ const maxSwaps = 4
 // c is writing. It returns what came of it and, where that is unknown,
 // errUnknown.
 func (c *Claim) write(ctx context.Context, p *pending, limit time.Duration) (string, error) {
-	result := "ok"
-	create := false
-	for range maxSwaps {
-		c.mu.Lock()
-		op := Op{Kind: OpSwap, Name: c.id.name, Old: c.known, Value: p.value, TTL: p.rec.retention()}
-		before := c.deadline
-		c.mu.Unlock()
-		if create {
-			op.Kind = OpCreate
-		}
-		res, err := c.g.call(ctx, "renew", limit, &op)
-		if err != nil {
-			return "retry", errUnknown
-		}
-		if passed(before, c.g.clock.now()) && !broken.Is(broken.P5NoDeadline) {
-			c.lose(ErrClaimLost)
-			return "stale", ErrClaimLost
-		}
-		f := readFound(res)
-		switch ownerHears(p.rec, res.Done || (create && string(res.Value) == string(p.value)), f) {
-		case replyDone:
-			c.accept(p)
-			return result, nil
-		case replyAgain:
-			create = false
-			c.follow(f)
-		case replyGone:
-			if c.isEnded() {
-				return "stale", ErrClaimLost
-			}
-			create, result = true, "recreated"
-			c.g.counts.recreated.Add(1)
-		default:
-			if c.isEnded() { // our own settle overtook this renewal
-				return "ok", ErrClaimLost
-			}
-			c.g.counts.stale.Add(1)
-			c.lose(ErrClaimLost)
-			return "stale", ErrClaimLost
-		}
+	w := renewing{c: c, p: p, result: "ok"}
+	for w.next(ctx) {
+		res, err := c.g.call(ctx, "renew", limit, &w.op)
+		w.hear(ctx, res, err)
 	}
-	return "retry", errUnknown
+	return w.result, w.err
+}
+
+// renewing is a renewal or mark on its way: the call that it needs next, and
+// what it makes of the answer (PROTOCOL P2).
+type renewing struct {
+	c      *Claim
+	p      *pending
+	op     Op
+	swaps  int
+	create bool
+	before time.Time // the deadline when the call was made
+	over   bool
+	result string // ok, recreated, retry or stale
+	err    error  // over: errUnknown or ErrClaimLost
+}
+
+func (w *renewing) next(context.Context) bool {
+	if w.over {
+		return false
+	}
+	if w.swaps++; w.swaps > maxSwaps {
+		w.end("retry", errUnknown)
+		return false
+	}
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "renew"}
+	w.before = w.c.deadline
+	if w.create {
+		w.op.Kind = OpCreate
+	}
+	return true
+}
+
+func (w *renewing) end(result string, err error) {
+	w.over, w.result, w.err = true, result, err
+}
+
+func (w *renewing) hear(_ context.Context, res Result, err error) {
+	c, p := w.c, w.p
+	if err != nil {
+		w.end("retry", errUnknown)
+		return
+	}
+	if passed(w.before, c.g.clock.now()) && !broken.Is(broken.P5NoDeadline) {
+		c.lose(ErrClaimLost)
+		w.end("stale", ErrClaimLost)
+		return
+	}
+	f := readFound(res)
+	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
+	case replyDone:
+		c.accept(p)
+		w.end(w.result, nil)
+	case replyAgain:
+		w.create = false
+		c.follow(f)
+	case replyGone:
+		if c.isEnded() {
+			w.end("stale", ErrClaimLost)
+			return
+		}
+		w.create, w.result = true, "recreated"
+		c.g.counts.recreated.Add(1)
+	default:
+		if c.isEnded() { // our own settle overtook this renewal
+			w.end("ok", ErrClaimLost)
+			return
+		}
+		c.g.counts.stale.Add(1)
+		c.lose(ErrClaimLost)
+		w.end("stale", ErrClaimLost)
+	}
 }
 
 func (c *Claim) isEnded() bool {

@@ -68,11 +68,14 @@ func newOpenModel(rules openRules) model[openState] {
 	m.guard.store = &modelScript{v: m.modelValues, heard: make([]modelHeard, askTries)}
 	m.won = &Claim{g: m.guard, id: id, start: modelEpoch}
 	m.won.run.Context = context.Background()
-	op := Op{Kind: OpCreate}
+	q, op := inquiry{c: m.won, st: stepCreate}, Op{Kind: OpCreate}
 	if m.meant != 0 {
 		op = Op{Kind: OpSwap, Old: m.bytes[m.meant]}
 	}
-	if _, err := m.won.send(context.Background(), op, m.mine); err == nil || !m.won.bare || m.id(m.won.known) != m.claim {
+	q.claims(op, m.mine)
+	_, err := m.guard.ask(context.Background(), "claim", &q.op)
+	q.hear(context.Background(), Result{}, err)
+	if err == nil || !m.won.bare || m.id(m.won.known) != m.claim {
 		panic("under Open a claim of unknown outcome does not run")
 	}
 	if rules.forgetful {

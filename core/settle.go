@@ -124,51 +124,87 @@ func (c *Claim) stopped() bool {
 // attempt tries once to put the outcome in place of the claim. An error says
 // that it is unknown whether that was done.
 func (c *Claim) attempt(ctx context.Context, p *pending, limit time.Duration) (string, error) {
-	result, create := "ok", false
-	for range maxSwaps {
-		c.mu.Lock()
-		op := Op{Kind: OpSwap, Name: c.id.name, Old: c.known, Value: p.value, TTL: p.rec.retention()}
-		c.mu.Unlock()
-		if create {
-			op.Kind = OpCreate
-		}
-		if broken.Is(broken.P11LeaseAsTTL) {
-			op.TTL = p.rec.leaseTime()
-		}
-		res, err := c.g.call(ctx, "settle", limit, &op)
-		if err != nil {
-			return "", err
-		}
-		f := readFound(res)
-		switch ownerHears(p.rec, res.Done || (create && string(res.Value) == string(p.value)), f) {
-		case replyDone:
-			return result, nil
-		case replyAgain:
-			create = false
-			c.mu.Lock()
-			c.known = f.value
-			c.mu.Unlock()
-		case replyGone:
-			if !create && !c.bare {
-				c.g.counts.recreated.Add(1)
-			}
-			if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() {
-				return "recreated", nil // nothing of ours is left to end
-			}
-			create, result = true, "recreated"
-		default:
-			if c.bare && c.stillMeant(f) {
-				create = false
-				c.mu.Lock()
-				c.known = f.value // the claim never came: the outcome takes its place
-				c.mu.Unlock()
-				continue
-			}
-			c.g.counts.stale.Add(1)
-			return "stale", nil
-		}
+	w := settling{c: c, p: p, result: "ok"}
+	for w.next(ctx) {
+		res, err := c.g.call(ctx, "settle", limit, &w.op)
+		w.hear(ctx, res, err)
 	}
-	return "", errors.New("idem: the record kept changing under the settle")
+	return w.result, w.err
+}
+
+// settling is an outcome on its way: the call that it needs next, and what it
+// makes of the answer.
+type settling struct {
+	c      *Claim
+	p      *pending
+	op     Op
+	swaps  int
+	create bool
+	over   bool
+	result string // ok, recreated or stale
+	err    error  // over: it is unknown whether it was written
+}
+
+func (w *settling) next(context.Context) bool {
+	if w.over {
+		return false
+	}
+	if w.swaps++; w.swaps > maxSwaps {
+		w.end("", errors.New("idem: the record kept changing under the settle"))
+		return false
+	}
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle"}
+	if w.create {
+		w.op.Kind = OpCreate
+	}
+	if broken.Is(broken.P11LeaseAsTTL) {
+		w.op.TTL = w.p.rec.leaseTime()
+	}
+	return true
+}
+
+func (w *settling) end(result string, err error) { w.over, w.result, w.err = true, result, err }
+
+func (w *settling) hear(_ context.Context, res Result, err error) {
+	c, p := w.c, w.p
+	if err != nil {
+		w.end("", err)
+		return
+	}
+	f := readFound(res)
+	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
+	case replyDone:
+		w.end(w.result, nil)
+	case replyAgain:
+		w.create = false
+		w.follow(f)
+	case replyGone:
+		if !w.create && !c.bare {
+			c.g.counts.recreated.Add(1)
+		}
+		if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() {
+			w.end("recreated", nil) // nothing of ours is left to end
+			return
+		}
+		w.create, w.result = true, "recreated"
+	default:
+		if c.bare && c.stillMeant(f) {
+			w.create = false
+			w.follow(f) // the claim never came: the outcome takes its place
+			return
+		}
+		c.g.counts.stale.Add(1)
+		w.end("stale", nil)
+	}
+}
+
+// follow swaps from what is there now.
+func (w *settling) follow(f found) {
+	w.c.mu.Lock()
+	w.c.known = f.value
+	w.c.mu.Unlock()
 }
 
 // verdictOf is what the run's own client is told.

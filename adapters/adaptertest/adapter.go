@@ -36,6 +36,7 @@ type Route struct {
 	Prefix    string               // such as "/do/": with a final slash, everything below it; else this path alone
 	Operation string               // guarded as this operation; "" is not guarded
 	Timeout   time.Duration        // of the framework's timeout middleware around the guard; 0 is none
+	Compress  bool                 // the framework's compressor (gzip) stands around the guard
 	Handler   func(Exchange) error // a returned error is answered the framework's way
 	Endpoints bool                 // serve idem's own endpoints here; Handler is nil
 }
@@ -68,6 +69,10 @@ type Exchange interface {
 	Answer(status int, body []byte) error
 	// Stream sends the head, then what produce hands to chunk, flushing each.
 	Stream(status int, produce func(chunk func([]byte) error) error) error
+	// AnswerBy sends the whole answer another way than usual: "copy" by io.Copy
+	// into the writer, "controller" with a flush through http.ResponseController,
+	// "hijack" by hand on a connection that was taken over.
+	AnswerBy(how string, status int, body []byte) error
 	// Trailer announces a trailer that follows the body. Before Answer.
 	Trailer(name, value string) error
 	// EarlyHints sends a 103 with a Link header ahead of the answer.

@@ -130,6 +130,7 @@ func (b *Bed) Routes() []Route {
 		if p.Operation == "test:timed:run" {
 			r.Timeout = timedOut
 		}
+		r.Compress = p.Operation == "test:zip:run"
 		routes = append(routes, r)
 	}
 	routes = append(routes,

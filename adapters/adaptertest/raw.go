@@ -51,6 +51,13 @@ func (w *wire) answer(method string) answer {
 	return a
 }
 
+// hangUp says that nothing more will be sent.
+func (w *wire) hangUp() {
+	if tcp, ok := w.conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+}
+
 // close drops the connection with a reset, as a phone that lost the net does.
 func (w *wire) close() {
 	if tcp, ok := w.conn.(*net.TCPConn); ok {

@@ -26,7 +26,7 @@ import (
 // named in the answer's header Testbed-Ignored.
 func Script(counts *Counts, gates *Gates) func(Exchange) error {
 	return func(x Exchange) error {
-		s := &script{Exchange: x, run: counts.begin(x)}
+		s := &script{Exchange: x, run: counts.begin(x), gates: gates}
 		if name := s.do("Gate"); name != "" && gates != nil {
 			gates.wait(name)
 			s.gated = true
@@ -38,10 +38,14 @@ func Script(counts *Counts, gates *Gates) func(Exchange) error {
 // script is one run of a scripted handler.
 type script struct {
 	Exchange
-	run     *run
-	gated   bool // it tells in its answer how its context stood at the end
-	ignored []string
-	about   about
+	run   *run
+	gates *Gates
+	// gateOfStream is read before the handler returns: a framework that streams
+	// afterwards has forgotten the request by then.
+	gateOfStream string
+	gated        bool // it tells in its answer how its context stood at the end
+	ignored      []string
+	about        about
 }
 
 // about is the default answer: what the handler saw.
@@ -247,15 +251,19 @@ func gzipped(b []byte) []byte {
 // send sends the answer whole, in flushed chunks, or as a stream of events.
 func (s *script) send(status int, body []byte) error {
 	const pause = 100 * time.Millisecond
+	s.gateOfStream = s.do("Gate-Stream")
+	if how := s.do("By"); how != "" {
+		return s.tried("By", s.AnswerBy(how, status, body))
+	}
 	if s.do("Stream") != "" {
 		s.SetHeader("Content-Type", "text/event-stream")
 		return s.tried("Stream", s.Stream(status, func(chunk func([]byte) error) error {
-			return inChunks(3, pause, func(i int) error { return chunk(fmt.Appendf(nil, "data: %d\n\n", i)) })
+			return s.inChunks(3, pause, func(i int) error { return chunk(fmt.Appendf(nil, "data: %d\n\n", i)) })
 		}))
 	}
 	if n, err := strconv.Atoi(s.do("Flush")); err == nil && n > 0 {
 		return s.tried("Flush", s.Stream(status, func(chunk func([]byte) error) error {
-			return inChunks(n, pause, func(i int) error {
+			return s.inChunks(n, pause, func(i int) error {
 				from, to := len(body)*(i-1)/n, len(body)*i/n
 				return chunk(body[from:to])
 			})
@@ -264,10 +272,14 @@ func (s *script) send(status int, body []byte) error {
 	return s.Answer(status, body)
 }
 
-// inChunks calls each for 1 to n, with a pause between them.
-func inChunks(n int, pause time.Duration, each func(i int) error) error {
+// inChunks calls each for 1 to n, with a pause between them, or a gate after the
+// first.
+func (s *script) inChunks(n int, pause time.Duration, each func(i int) error) error {
 	for i := 1; i <= n; i++ {
-		if i > 1 {
+		switch name := s.gateOfStream; {
+		case i == 2 && name != "" && s.gates != nil:
+			s.gates.wait(name)
+		case i > 1:
 			<-time.After(pause)
 		}
 		if err := each(i); err != nil {

@@ -21,7 +21,7 @@ func statements() []statement {
 	return slices.Concat(
 		keyStatements, scopeStatements, fingerprintStatements,
 		lifeStatements, endingStatements, crashStatements, clientStatements,
-		replayStatements, securityStatements, tokenStatements, ringStatements, outageStatements, choiceStatements,
+		replayStatements, securityStatements, tokenStatements, ringStatements, outageStatements, choiceStatements, wholeStatements,
 	)
 }
 

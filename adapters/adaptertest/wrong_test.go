@@ -38,6 +38,11 @@ func TestWrongAdaptersAreFoundOut(t *testing.T) {
 			r.Header.Set("Authorization", strings.ReplaceAll(r.Header.Get("Authorization"), ".", "-"))
 		}), "Statement18_ARefreshedLoginReplays"},
 		"reads the body first":        {onRequest(func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }), "Statement49a_TheHeadAloneDecides"},
+		"reads a body over the limit": {onRequest(func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }), "Statement16_ABodyOverTheLimitIsRefusedUnread"},
+		"hides what the writer can":   {plainWriter, "Statement43_WritersWorkThroughTheGuard"},
+		"holds a stream back":         {plainWriter, "Statement42_AStreamLeavesAtOnceAndIsUsedAfterwards"},
+		"sends no hints":              {plainWriter, "Statement41_InformationalAnswersAreNeitherKeptNorReplayed"},
+		"accepts every coding":        {onRequest(func(r *http.Request) { r.Header.Del("Accept-Encoding") }), "Statement39_EachRepeatGetsACodingItAccepts"},
 		"starves the handler of it":   {onRequest(func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("")) }), "Statement17_OneFingerprintWholeBodyForTheHandler"},
 		"raises another panic":        {repanicking, "Statement29_APanicIsSettledAndRaisedAgain"},
 		"sends a header once":         {onAnswer(func(h http.Header) { once(h, "X-Many") }), "Statement44_BytesAndHeadersReplayAsTheyWere"},
@@ -100,6 +105,23 @@ func (w *changedWriter) Write(b []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	return w.ResponseWriter.Write(b)
+}
+
+// plainWriter hands on a writer that can do nothing but write the final answer.
+func plainWriter(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(writeOnly{w}, r)
+	})
+}
+
+type writeOnly struct{ to http.ResponseWriter }
+
+func (w writeOnly) Header() http.Header         { return w.to.Header() }
+func (w writeOnly) Write(b []byte) (int, error) { return w.to.Write(b) }
+func (w writeOnly) WriteHeader(status int) {
+	if status >= 200 {
+		w.to.WriteHeader(status)
+	}
 }
 
 func once(h http.Header, name string) {

@@ -48,6 +48,7 @@ func nothingLeft(t *testing.T) {
 	t.Cleanup(func() {
 		goleak.VerifyNone(t, before,
 			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // it sleeps through its pool's end
-			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for all servers, for ever
+			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for all servers, for ever
+			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"))      // its compressor's, one for each core
 	})
 }

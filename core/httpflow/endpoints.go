@@ -33,28 +33,36 @@ type issued struct {
 	Degraded  bool   `json:"degraded"`  // nothing may be retried by itself
 }
 
-// Endpoint answers the three endpoints of the house, told apart by the last
-// element of the path, so that they work under any prefix:
+// Endpoint answers the endpoints of the house, told apart by the last element of
+// the path, so that they work under any prefix:
 //
 //	POST …/tokens    {operation, context} or {items: […]}; GET with a query
 //	POST …/status    {operation, context}, token or key in its header
 //	POST …/discard   the same
+//	GET  …/policies  the rules in force, as Markdown or JSON; for everybody
 //
-// All of them answer only to their caller's own scope, only pages of the same
+// The others answer only to their caller's own scope, only pages of the same
 // origin or clients that authenticate, and with Cache-Control: no-store.
 func (f *Flow) Endpoint(r Request) *Reply {
 	path := r.Path()
 	name := path[strings.LastIndexByte(path, '/')+1:]
+	method := r.Method()
 	switch name {
 	case "tokens", "status", "discard":
+	case "policies", "policies.json", "policies.md":
+		if f.HidePolicies {
+			return f.noSuchEndpoint()
+		}
+		if method != http.MethodGet && method != http.MethodHead {
+			return f.wrongMethod("GET, HEAD")
+		}
+		_, ending, _ := strings.Cut(name, ".")
+		return f.policies(r, ending)
 	default:
-		return f.denied("not-found", http.StatusNotFound, "There is no such endpoint", "The endpoints are tokens, status and discard.")
+		return f.noSuchEndpoint()
 	}
-	method := r.Method()
 	if method != http.MethodPost && !(name == "tokens" && method == http.MethodGet) {
-		refusal := f.denied("method-not-allowed", http.StatusMethodNotAllowed, "This method is not allowed here", "Send a POST with JSON.")
-		refusal.Fields = append(refusal.Fields, Field{"Allow", map[bool]string{true: "GET, POST", false: "POST"}[name == "tokens"]})
-		return refusal
+		return f.wrongMethod(map[bool]string{true: "GET, POST", false: "POST"}[name == "tokens"])
 	}
 	if prefetched(r) {
 		return f.denied("prefetch", http.StatusForbidden, "Nothing is prepared under prefetch", "The person may never come. Ask when the page is shown.")
@@ -80,6 +88,16 @@ func (f *Flow) Endpoint(r Request) *Reply {
 		return f.tokens(r, scope, want)
 	}
 	return f.ask(r, scope, want, name == "discard")
+}
+
+func (f *Flow) noSuchEndpoint() *Reply {
+	return f.denied("not-found", http.StatusNotFound, "There is no such endpoint", "The endpoints are tokens, status, discard and, where they are published, policies.")
+}
+
+func (f *Flow) wrongMethod(allow string) *Reply {
+	refusal := f.denied("method-not-allowed", http.StatusMethodNotAllowed, "This method is not allowed here", "Allowed: "+allow+".")
+	refusal.Fields = append(refusal.Fields, Field{"Allow", allow})
+	return refusal
 }
 
 // wantedBy reads what is asked for.

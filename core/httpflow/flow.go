@@ -33,12 +33,17 @@ type Config struct {
 	// Challenge is the WWW-Authenticate of a 401, which RFC 9110 section 15.5.2
 	// asks for; "Bearer" if empty.
 	Challenge string
+	// Profile says which status goes with a verdict; [Standard] if empty.
+	Profile Profile
 	// StrictKeys takes only quoted keys, as the draft of the header has it.
 	StrictKeys bool
 
 	// Origins are the origins, such as "https://shop.example", whose pages may
 	// use the endpoints although they are not the endpoints' own.
 	Origins []string
+	// HidePolicies keeps the rules in force, which the endpoint …/policies tells
+	// everybody, from being published.
+	HidePolicies bool
 	// AllowIssue is asked before a token is issued by the endpoint: the place
 	// for a rate limit. An error is answered 429; where it is a
 	// [*idem.RefusedError] with a RetryAfter, that is told.
@@ -81,6 +86,12 @@ func New(cfg Config) (*Flow, error) {
 	}
 	if cfg.Challenge == "" {
 		cfg.Challenge = "Bearer"
+	}
+	if cfg.Profile == "" {
+		cfg.Profile = Standard
+	}
+	if !cfg.Profile.known() {
+		errs = append(errs, fmt.Errorf("config: Profile %q is none of %s, %s, %s", string(cfg.Profile), Standard, TooEarly, Strict))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("httpflow: the flow cannot be built:\n%w", err)

@@ -53,19 +53,35 @@ func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
 	}
 }
 
-// isKept is the deny-list: hop-by-hop fields, what the server computes anew,
-// and what was meant for one client or one moment.
-func isKept(name string) bool {
-	switch name = canonical(name); name {
-	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+// The deny-list: hop-by-hop fields, what the server computes anew, and what was
+// meant for one client or one moment.
+var (
+	notKept = [...]string{
+		"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Date", "Age", "Set-Cookie", "Www-Authenticate", "Server-Timing",
-		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader:
+		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader,
+	}
+	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix}
+)
+
+func isKept(name string) bool {
+	name = canonical(name)
+	if slices.Contains(notKept[:], name) {
 		return false
 	}
-	for _, prefix := range [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix} {
+	for _, prefix := range notKeptPrefixes {
 		if strings.HasPrefix(name, prefix) {
 			return false
 		}
 	}
 	return true
+}
+
+// notReplayed is the deny-list for people to read.
+func notReplayed() []string {
+	list := slices.Clone(notKept[:len(notKept)-2]) // the last two are ours and are set anew
+	for _, prefix := range notKeptPrefixes[:len(notKeptPrefixes)-1] {
+		list = append(list, prefix+"*")
+	}
+	return list
 }

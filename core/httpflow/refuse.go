@@ -72,6 +72,7 @@ func (f *Flow) problem(word string, doc problem) *Reply {
 // failure of the house is told to the log only.
 func (p *plan) wordsFor(why *idem.RefusedError) words {
 	w := refusals[why.Verdict]
+	w.status = p.flow.Profile.status(why.Verdict, w.status)
 	switch {
 	case errors.Is(why.Err, idem.ErrNoScope):
 		w = wordsNobody

@@ -9,10 +9,10 @@ import (
 var abilityStatements = []statement{
 	{says: "a declared ability is there, an undeclared one is not", holds: func(s *scene) {
 		for _, h := range []idem.Store{s.here, s.there} {
-			_, clock := h.(idem.Clocker)
-			s.declared("Clocker", s.Clock, clock)
-			_, describes := h.(idem.Describer)
-			s.declared("Describer", s.Describes, describes)
+			s.declared("Clocker", s.Clock, told[idem.Clocker](h))
+			s.declared("Describer", s.Describes, told[idem.Describer](h))
+			_, batches := h.(idem.Batcher)
+			s.declared("Batcher", s.Batches, batches)
 		}
 	}},
 	{says: "the description is the one declared", holds: func(s *scene) {
@@ -46,6 +46,22 @@ var abilityStatements = []statement{
 			s.errorf("moved on by an hour, the clock went on by %v", went)
 		}
 	}},
+}
+
+// told tells whether a store has an ability that is also found behind a
+// decorator, see [idem.Decorator].
+func told[T any](h idem.Store) bool {
+	for h != nil {
+		if _, ok := h.(T); ok {
+			return true
+		}
+		d, ok := h.(idem.Decorator)
+		if !ok {
+			return false
+		}
+		h = d.Unwrap()
+	}
+	return false
 }
 
 func (s *scene) declared(ability string, declared, there bool) {

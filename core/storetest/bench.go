@@ -65,6 +65,20 @@ func Bench(b *testing.B, f Factory) {
 			}
 		}
 	})
+	b.Run("Apply100Creates", func(b *testing.B) {
+		h := f.bench(b)
+		names := benchNames(100 * b.N)
+		ops := make([]idem.Op, 100)
+		b.ResetTimer()
+		for i := range b.N {
+			for j := range ops {
+				ops[j] = idem.Op{Kind: idem.OpCreate, Name: names[100*i+j], Value: value, TTL: time.Hour}
+			}
+			for _, r := range idem.Apply(b.Context(), h, ops) {
+				mustDone(b)(r.Result, r.Err)
+			}
+		}
+	})
 	b.Run("CreateParallel", func(b *testing.B) {
 		h := f.bench(b)
 		names := benchNames(b.N)

@@ -4,7 +4,7 @@
 //
 //	func TestContract(t *testing.T) {
 //		storetest.Run(t, storetest.Factory{
-//			Clock: true, Describes: true, Local: true, MaxValue: mystore.MaxValue,
+//			Clock: true, Describes: true, Batches: true, Local: true, MaxValue: mystore.MaxValue,
 //			New: func() (*storetest.Backend, error) {
 //				s := mystore.New()
 //				return &storetest.Backend{
@@ -42,6 +42,6 @@
 // # Faults
 //
 // [Faults] wraps a store so that chosen calls misbehave: refused, timed out,
-// slow, applied with the reply lost, applied after the caller gave up. It counts
-// calls and faults by step, and is itself run through this suite.
+// slow, applied with the reply lost, applied after the caller gave up, a pipeline
+// answered in part. It counts calls and faults by step, and is itself run through this suite.
 package storetest

@@ -28,6 +28,9 @@ type Factory struct {
 	// OnePage declares that a walk comes on one page, however many names it has: a
 	// look-alike of a server may do so.
 	OnePage bool
+	// Batches declares [idem.Batcher]. What an Apply has to do is asked of every
+	// store: one without the ability does it call by call.
+	Batches bool
 	// Local declares [idem.Description].Local.
 	Local bool
 	// MaxValue declares [idem.Description].MaxValue; 0 means the 1 MiB that is

@@ -31,9 +31,13 @@ const (
 	// Late fails at once, and makes the call Fault.Delay afterwards: what a kernel
 	// still resends after a socket was closed.
 	Late Mode = "late"
+	// CutOff makes the call, then fails it and all that come after it in the same
+	// Apply: a pipeline that was applied whole and answered in part. Alone it is
+	// LostReply.
+	CutOff Mode = "cut-off"
 )
 
-var modes = []Mode{Refuse, Timeout, Slow, LostReply, Late}
+var modes = []Mode{Refuse, Timeout, Slow, LostReply, Late, CutOff}
 
 // Steps returns the names by which calls are counted and disturbed: those of
 // [idem.StoreStep], and "clock" for a reading of the store's clock.
@@ -71,6 +75,7 @@ type Faults struct {
 	killed   bool
 	calls    map[[2]string]int // step, method
 	injected map[[2]string]int // step, mode
+	trips    int
 	log      []Call
 	late     sync.WaitGroup
 }
@@ -154,7 +159,8 @@ func (f *Faults) Kill() {
 func (f *Faults) Wait() { f.late.Wait() }
 
 // Calls counts the calls made for a step by a method (Create, Swap, Load, Now);
-// "" means any. Calls that were hit count too.
+// "" means any. Calls that were hit count too, and so does each operation of an
+// Apply, as a call of its method.
 func (f *Faults) Calls(step, method string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,7 +186,15 @@ func (f *Faults) Log() []Call {
 func (f *Faults) Reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls, f.injected, f.log = map[[2]string]int{}, map[[2]string]int{}, nil
+	f.calls, f.injected, f.log, f.trips = map[[2]string]int{}, map[[2]string]int{}, nil, 0
+}
+
+// Trips counts the exchanges that would have gone to the store: a call alone is
+// one, and so is an Apply, however many operations it carries.
+func (f *Faults) Trips() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.trips
 }
 
 func count(counts map[[2]string]int, step, what string) (n int) {
@@ -198,10 +212,14 @@ func (f *Faults) dead() bool {
 	return f.killed
 }
 
-// next counts a call and says what happens to it.
-func (f *Faults) next(step, method, name string) (hit Fault, killed bool) {
+// next counts a call and says what happens to it. shares says that it
+// travels in an exchange that is counted already.
+func (f *Faults) next(step, method, name string, shares bool) (hit Fault, killed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !shares {
+		f.trips++
+	}
 	f.calls[[2]string{step, method}]++
 	if !f.killed {
 		hit = f.draw(step)
@@ -238,28 +256,29 @@ func (f *Faults) draw(step string) Fault {
 
 // Wrap returns the store with the plan's faults before it. It has the abilities
 // of the store under it, no more and no fewer, and keeps the contract as long as
-// no fault hits.
+// no fault hits. An Apply meets the faults operation by operation; those that
+// are spared travel on together.
 func (f *Faults) Wrap(store idem.Store) idem.Store {
 	base := faulty{store: store, faults: f}
 	clock, clocks := store.(idem.Clocker)
-	describer, describes := store.(idem.Describer)
+	batcher, batches := store.(idem.Batcher)
 	switch {
-	case clocks && describes:
+	case clocks && batches:
 		return &struct {
 			faulty
 			faultyClock
-			idem.Describer
-		}{base, faultyClock{clock, f}, describer}
+			faultyBatcher
+		}{base, faultyClock{clock, f}, faultyBatcher{batcher, f}}
 	case clocks:
 		return &struct {
 			faulty
 			faultyClock
 		}{base, faultyClock{clock, f}}
-	case describes:
+	case batches:
 		return &struct {
 			faulty
-			idem.Describer
-		}{base, describer}
+			faultyBatcher
+		}{base, faultyBatcher{batcher, f}}
 	}
 	return &base
 }

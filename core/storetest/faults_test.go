@@ -30,6 +30,7 @@ func TestModes(t *testing.T) {
 		{storetest.Timeout, true, 2 * time.Second, false, false},
 		{storetest.Slow, false, 2 * time.Second, true, true},
 		{storetest.LostReply, true, 0, true, true},
+		{storetest.CutOff, true, 0, true, true},
 		{storetest.Late, true, 0, false, true},
 	} {
 		t.Run(string(c.mode), func(t *testing.T) {

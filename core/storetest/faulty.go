@@ -16,6 +16,9 @@ type faulty struct {
 	faults *Faults
 }
 
+// Unwrap returns the store behind the faults, whose description is its own.
+func (s faulty) Unwrap() idem.Store { return s.store }
+
 // UsesStoreStep asks the guard to say what it makes its calls for.
 func (s faulty) UsesStoreStep() bool { return true }
 
@@ -52,14 +55,14 @@ func (s faultyClock) Now(ctx context.Context) (time.Time, error) {
 // meet makes one call, or does to it what the plan says.
 func meet[T any](ctx context.Context, f *Faults, method, name string, call func(context.Context) (T, error)) (none T, err error) {
 	step := idem.StoreStep(ctx)
-	fault, killed := f.next(step, method, name)
+	fault, killed := f.next(step, method, name, false)
 	if killed {
 		return none, ErrKilled
 	}
 	if fault.Mode == "" {
 		return call(ctx)
 	}
-	injected := fmt.Errorf("%s for step %q: %s: %w", method, step, fault.Mode, ErrInjected)
+	injected := injection(method, step, fault.Mode)
 	switch fault.Mode {
 	case Timeout:
 		silence(ctx, fault.Delay)
@@ -72,7 +75,7 @@ func meet[T any](ctx context.Context, f *Faults, method, name string, call func(
 			return none, ErrKilled
 		}
 		return call(ctx)
-	case LostReply:
+	case LostReply, CutOff:
 		if _, err := call(ctx); err != nil {
 			return none, err
 		}
@@ -80,6 +83,10 @@ func meet[T any](ctx context.Context, f *Faults, method, name string, call func(
 		f.makeLate(context.WithoutCancel(ctx), fault.Delay, func(ctx context.Context) { _, _ = call(ctx) })
 	}
 	return none, injected
+}
+
+func injection(method, step string, mode Mode) error {
+	return fmt.Errorf("%s for step %q: %s: %w", method, step, mode, ErrInjected)
 }
 
 // unboundedSilence is how long Timeout lasts where neither the caller nor the

@@ -21,6 +21,14 @@ func (s faulty) Indexed(ctx context.Context, index string, e idem.IndexEntry, tt
 	})
 }
 
+// Index meets the faults of the step that the caller says.
+func (s faulty) Index(ctx context.Context, index string, entries []idem.IndexEntry, ttl time.Duration) error {
+	_, err := meet(ctx, s.faults, "Index", "", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, idem.Index(ctx, s.store, index, entries, ttl)
+	})
+	return err
+}
+
 // Entries, Reindex and Scan are of the step "scan", where the caller says so.
 func (s faulty) Entries(ctx context.Context, index string, until time.Time, limit int) ([]idem.IndexEntry, error) {
 	return meet(ctx, s.faults, "Entries", "", func(ctx context.Context) ([]idem.IndexEntry, error) {

@@ -67,6 +67,19 @@ var indexStatements = []statement{
 			s.errorf("of 40 entries %d were listed, in order of time: %v", len(all), slices.IsSortedFunc(all, byDue))
 		}
 	}},
+	{says: "Index adds many entries, each where there is none", needs: needsIndex, holds: func(s *scene) {
+		s.indexed("b", aDay, []byte("one"), s.unit*10)
+		ctx, cancel := callContext()
+		defer cancel()
+		list := []idem.IndexEntry{{Name: "a", Due: aDay.Add(time.Hour)}, {Name: "b", Due: aDay.Add(time.Hour)}, {Name: "c", Due: aDay.Add(time.Minute)}}
+		if err := idem.Index(ctx, s.there, anIndex, list, indexLife); err != nil {
+			s.errorf("Index: %v", err)
+		}
+		if err := idem.Index(ctx, s.there, anIndex, nil, indexLife); err != nil {
+			s.errorf("Index of nothing: %v", err)
+		}
+		s.lists(aDay.Add(time.Hour), 10, "b", "c", "a")
+	}},
 	{says: "an entry that is there stays as it is", needs: needsIndex, holds: func(s *scene) {
 		s.indexed("a", aDay, []byte("one"), s.unit*10)
 		s.indexed("a", aDay.Add(time.Hour), []byte("two"), s.unit*10)

@@ -45,6 +45,13 @@ const (
 	hangs             flaw = "the deadline is not honoured"
 	silentLoss        flaw = "the loser is told of nothing"
 	leftUntold        flaw = "Load does not tell the time left"
+	applyShuffles     flaw = "the answers of an Apply come in the order of its names"
+	applyReorders     flaw = "an Apply writes first and loads afterwards"
+	applyFailsWhole   flaw = "one failure fails all operations of an Apply"
+	applyStops        flaw = "an Apply stops at 512 operations"
+	applyForgets      flaw = "an Apply tells only whether it was done"
+	applyAgain        flaw = "an Apply without a reply is made again"
+	applyLostIsDone   flaw = "a reply lost in an Apply is reported as success"
 )
 
 const modelMax = 1<<20 + 4096
@@ -89,7 +96,7 @@ func factory(f flaw) storetest.Factory {
 		}, nil
 	}
 	return storetest.Factory{
-		Clock: true, Describes: true, Local: true, MaxValue: modelMax,
+		Clock: true, Describes: true, Batches: true, Local: true, MaxValue: modelMax,
 		New:   func() (*storetest.Backend, error) { return backend(1 << 30) },
 		Small: func() (*storetest.Backend, error) { return backend(500) },
 	}

@@ -30,6 +30,7 @@ func statements() []statement {
 	all = append(all, lifeStatements...)
 	all = append(all, valueStatements...)
 	all = append(all, raceStatements...)
+	all = append(all, batchStatements...)
 	all = append(all, abilityStatements...)
 	all = append(all, indexStatements...)
 	all = append(all, scanStatements...)

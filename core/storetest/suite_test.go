@@ -69,6 +69,13 @@ func TestEveryFlawIsFoundOut(t *testing.T) {
 		hangs:             "a store that falls silent",
 		silentLoss:        "Create on a taken name changes nothing",
 		leftUntold:        "Load returns the value and always what it has left",
+		applyShuffles:     "Apply of a thousand operations",
+		applyReorders:     "Apply does operations on one name in the order given",
+		applyFailsWhole:   "in an Apply an operation that fails fails alone",
+		applyStops:        "Apply of a thousand operations",
+		applyForgets:      "Apply does each operation as its method alone",
+		applyAgain:        "in an Apply a lost reply is an error",
+		applyLostIsDone:   "in an Apply a lost reply is an error",
 	} {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +96,7 @@ func TestDeclarationsAreCheckedBothWays(t *testing.T) {
 		sentence string
 	}{
 		"an undeclared clock":       {func(f *storetest.Factory) { f.Clock = false }, "a declared ability is there"},
+		"an undeclared Apply":       {func(f *storetest.Factory) { f.Batches = false }, "a declared ability is there"},
 		"an undeclared description": {func(f *storetest.Factory) { f.Describes = false }, "a declared ability is there"},
 		"a clock that is not there": {func(f *storetest.Factory) { f.New = bare(f.New) }, "a declared ability is there"},
 		"another limit":             {func(f *storetest.Factory) { f.MaxValue = 1 << 19 }, "the description is the one declared"},
@@ -130,7 +138,7 @@ func unmoved(build func() (*storetest.Backend, error)) func() (*storetest.Backen
 func TestDecoratorLosesAndInventsNoAbility(t *testing.T) {
 	m := newModel(flawless, 10)
 	for name, store := range map[string]idem.Store{
-		"both": m, "none": plain{m},
+		"all": m, "none": plain{m},
 		"clock alone": struct {
 			idem.Store
 			idem.Clocker
@@ -139,14 +147,19 @@ func TestDecoratorLosesAndInventsNoAbility(t *testing.T) {
 			idem.Store
 			idem.Describer
 		}{m, m},
+		"many at once alone": struct {
+			idem.Store
+			idem.Batcher
+		}{m, m},
 	} {
 		_, wantClock := store.(idem.Clocker)
-		_, wantDescriber := store.(idem.Describer)
+		_, wantMany := store.(idem.Batcher)
 		w := storetest.NewFaults().Wrap(store)
-		_, clock := w.(idem.Clocker)
-		_, describer := w.(idem.Describer)
-		if clock != wantClock || describer != wantDescriber {
-			t.Errorf("%s: wrapped, clock %v, description %v", name, clock, describer)
+		if _, clock := w.(idem.Clocker); clock != wantClock {
+			t.Errorf("%s: wrapped, clock %v", name, clock)
+		}
+		if _, many := w.(idem.Batcher); many != wantMany {
+			t.Errorf("%s: wrapped, many at once %v", name, many)
 		}
 		if d := idem.Describe(w); d != idem.Describe(store) {
 			t.Errorf("%s: wrapped, it describes itself as %+v", name, d)

@@ -46,6 +46,8 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S9PipelineAsOne
+	S9CallsLeaveAlone
 	P13ResolvedTooSoon
 	P13ResolverAsOwner
 	S9TwoReconcilers
@@ -106,4 +108,6 @@ var Rules = []Entry{
 	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
 	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
 	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
+	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
+	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
 }

@@ -77,6 +77,9 @@ func Load(root fs.FS) (*Tree, error) {
 			t.Paths[p] = true
 			return nil
 		}
+		if p == ".git" { // in a second work tree it is a file that says where the first is
+			return nil
+		}
 		t.Paths[p] = true
 		if !d.Type().IsRegular() {
 			return nil

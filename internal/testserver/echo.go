@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+	echomiddleware "github.com/labstack/echo/v4/middleware"
 
 	"github.com/go-idem/idem/adapters/adaptertest"
 	echoidem "github.com/go-idem/idem/adapters/echo"
@@ -35,6 +36,9 @@ func serveEcho(l net.Listener, flow *httpflow.Flow, routes []adaptertest.Route) 
 		}
 		handler := func(c echo.Context) error { return r.Handler(&echoExchange{c: c}) }
 		var middleware []echo.MiddlewareFunc
+		if r.Compress {
+			middleware = append(middleware, echomiddleware.Gzip())
+		}
 		if r.Operation != "" {
 			middleware = append(middleware, echoidem.Guard(flow, r.Operation))
 		}
@@ -119,6 +123,10 @@ func (x *echoExchange) Stream(status int, produce func(chunk func([]byte) error)
 		x.c.Response().Flush()
 		return nil
 	})
+}
+
+func (x *echoExchange) AnswerBy(how string, status int, body []byte) error {
+	return answerBy(x.c.Response(), how, status, body)
 }
 
 // EarlyHints goes past Echo's own writer, which takes any head for the final one.

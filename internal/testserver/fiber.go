@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/compress"
 	"github.com/valyala/fasthttp"
 
 	"github.com/go-idem/idem/adapters/adaptertest"
@@ -20,7 +21,10 @@ import (
 // Fiber is Fiber v2 under test, with StreamRequestBody: without it fasthttp
 // reads every body before anybody is asked (statements 16 and 49a).
 func Fiber() adaptertest.Adapter {
-	return adaptertest.Adapter{Name: "fiber", Serve: serveFiber}
+	return adaptertest.Adapter{Name: "fiber", Serve: serveFiber, Cannot: map[string]string{
+		"Statement41_InformationalAnswersAreNeitherKeptNorReplayed": "fasthttp sends no informational answers",
+		"Statement43_WritersWorkThroughTheGuard":                    "an answer is a buffer, not a writer: there is nothing to flush, copy to or take over",
+	}}
 }
 
 func serveFiber(l net.Listener, flow *httpflow.Flow, routes []adaptertest.Route) (func(context.Context) error, error) {
@@ -39,6 +43,9 @@ func serveFiber(l net.Listener, flow *httpflow.Flow, routes []adaptertest.Route)
 			continue
 		}
 		var handlers []fiber.Handler
+		if r.Compress {
+			handlers = append(handlers, compress.New())
+		}
 		if r.Operation != "" {
 			handlers = append(handlers, fiberidem.Guard(flow, r.Operation))
 		}
@@ -140,6 +147,9 @@ func (x *fiberExchange) Stream(status int, produce func(chunk func([]byte) error
 	})
 	return nil
 }
+
+// AnswerBy: there is no writer that could be copied to, controlled or taken.
+func (x *fiberExchange) AnswerBy(string, int, []byte) error { return adaptertest.ErrCannot }
 
 // Trailer and EarlyHints: fasthttp has no head of its own for either.
 func (x *fiberExchange) Trailer(string, string) error { return adaptertest.ErrCannot }

@@ -42,6 +42,9 @@ func stdHTTPRoutes(flow *httpflow.Flow, routes []adaptertest.Route, between func
 		if r.Operation != "" {
 			h = between(stdhttp.Guard(flow, r.Operation, h))
 		}
+		if r.Compress {
+			h = gzipping(h)
+		}
 		if r.Timeout > 0 {
 			h = http.TimeoutHandler(h, r.Timeout, "timeout")
 		}
@@ -147,6 +150,10 @@ func (x *stdExchange) Stream(status int, produce func(chunk func([]byte) error) 
 		}
 		return control.Flush()
 	})
+}
+
+func (x *stdExchange) AnswerBy(how string, status int, body []byte) error {
+	return answerBy(x.w, how, status, body)
 }
 
 func (x *stdExchange) EarlyHints(link string) error {

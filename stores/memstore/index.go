@@ -39,7 +39,7 @@ func (s *Store) Indexed(ctx context.Context, name string, e idem.IndexEntry, ttl
 	if err := admit(ctx, e.Name, nil, ttl); err != nil {
 		return idem.Result{}, err
 	}
-	if err := s.addEntry(name, e, ttl); err != nil {
+	if err := s.addEntries(name, []idem.IndexEntry{e}, ttl); err != nil {
 		return idem.Result{}, err
 	}
 	switch op.Kind {
@@ -51,7 +51,18 @@ func (s *Store) Indexed(ctx context.Context, name string, e idem.IndexEntry, ttl
 	return s.Load(ctx, op.Name)
 }
 
-func (s *Store) addEntry(name string, e idem.IndexEntry, ttl time.Duration) error {
+// Index adds entries, each where the index has none for its record. Errors are
+// those of Indexed; some may have been added then.
+func (s *Store) Index(ctx context.Context, name string, entries []idem.IndexEntry, ttl time.Duration) error {
+	for _, e := range entries {
+		if err := admit(ctx, e.Name, nil, ttl); err != nil {
+			return err
+		}
+	}
+	return s.addEntries(name, entries, ttl)
+}
+
+func (s *Store) addEntries(name string, entries []idem.IndexEntry, ttl time.Duration) error {
 	x := &s.indexes
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,10 +76,15 @@ func (s *Store) addEntry(name string, e idem.IndexEntry, ttl time.Duration) erro
 		x.byName[name] = in
 	}
 	in.expires = now + ttl
-	for oldest := e.Due.Add(-ttl).UnixMicro(); len(in.order) > 0 && in.order[0].due < oldest; {
-		in.remove(s, in.order[0])
+	for _, e := range entries {
+		for oldest := e.Due.Add(-ttl).UnixMicro(); len(in.order) > 0 && in.order[0].due < oldest; {
+			in.remove(s, in.order[0])
+		}
+		if err := in.add(s, e); err != nil {
+			return err
+		}
 	}
-	return in.add(s, e)
+	return nil
 }
 
 // Entries returns the entries due at until or before, the first due first, at

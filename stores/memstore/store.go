@@ -212,6 +212,25 @@ func (s *Store) Load(ctx context.Context, name string) (idem.Result, error) {
 	return idem.Result{}, nil
 }
 
+// Apply does the operations one after the other, without a lock held from one to
+// the next, and returns their answers in order. It is there for what decorates
+// this store: in one process there is no exchange to save.
+func (s *Store) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
+	results := make([]idem.OpResult, len(ops))
+	for i, op := range ops {
+		r := &results[i]
+		switch op.Kind {
+		case idem.OpCreate:
+			r.Result, r.Err = s.Create(ctx, op.Name, op.Value, op.TTL)
+		case idem.OpSwap:
+			r.Result, r.Err = s.Swap(ctx, op.Name, op.Old, op.Value, op.TTL)
+		default:
+			r.Result, r.Err = s.Load(ctx, op.Name)
+		}
+	}
+	return results
+}
+
 // take books n bytes, below zero too, and reports whether they fit.
 func (s *Store) take(n, limit int64) bool {
 	if s.used.Add(n) > limit && n > 0 {

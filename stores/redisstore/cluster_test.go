@@ -112,9 +112,41 @@ func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 		done(t, what, "Swap")(s.Swap(t.Context(), name, []byte("one"), []byte("two"), time.Minute))
 		found(t, what, "Load after it", "two")(s.Load(t.Context(), name))
 	}
+	for i, r := range s.Apply(t.Context(), []idem.Op{
+		{Kind: idem.OpLoad, Name: moving}, {Kind: idem.OpLoad, Name: moved}, {Kind: idem.OpLoad, Name: names[0]},
+		{Kind: idem.OpSwap, Name: moving, Old: []byte("two"), Value: []byte("three"), TTL: time.Minute},
+		{Kind: idem.OpSwap, Name: moved, Old: []byte("two"), Value: []byte("three"), TTL: time.Minute},
+	}) {
+		if r.Err != nil || r.Done != (i > 2) || (i < 2 && string(r.Value) != "two") {
+			t.Errorf("item %d of a batch: %+v", i, r)
+		}
+	}
 	fresh := sameSlot(moving)
 	done(t, "a new name of a moving slot", "Create")(s.Create(t.Context(), fresh, []byte("one"), time.Minute))
 	found(t, "a new name of a moving slot", "Load", "one")(s.Load(t.Context(), fresh))
+}
+
+// A hundred keys over all nodes are one pipeline a node, and no CROSSSLOT.
+//
+// Faults: 52.
+func TestABatchIsOnePipelineANode(t *testing.T) {
+	first, second := cluster(t)
+	s := openCluster(t, first, second)
+	before := s.Stats()
+	for i, r := range s.Apply(t.Context(), creates("idem:shop:order:create:", 100)) {
+		if r.Err != nil || !r.Done {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	after := s.Stats()
+	if n := after.Flushes - before.Flushes; n != 2 || after.Commands-before.Commands != 100 {
+		t.Errorf("100 claims on two nodes were %d pipelines: %+v", n, after)
+	}
+	for _, addr := range []string{first, second} {
+		if got := redistest.Do(t, addr, "DBSIZE"); got == ":0" || got == ":100" {
+			t.Errorf("the records did not spread: %s has %s", addr, got)
+		}
+	}
 }
 
 func done(t *testing.T, what, call string) func(idem.Result, error) {

@@ -21,6 +21,17 @@
 //	Load     GET name, PTTL name in one write  the value first, its time second
 //	Now      TIME
 //
+// # Many at once
+//
+// A call goes at once, alone, in its caller's goroutine, unless as many pipelines
+// as Options.Pipelines are under way to its node already. Then it waits until one
+// comes back and leaves with all others that wait, in one pipeline. No timer is in
+// it: under little load nobody waits, under much load pipelines become long by
+// themselves. A caller whose context ends while it waits is told [ErrNotSent];
+// once its call is on the wire the outcome is unknown. Of a pipeline that breaks
+// half-way, what was answered is known and the rest is not. [Store.Apply] makes a
+// batch one pipeline a node; [Store.Stats] and Options.OnFlush tell how it goes.
+//
 // # What is yours and what is ours
 //
 // Addresses, TLS and credentials are yours, in Options.Universal, and so is the

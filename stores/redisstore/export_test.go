@@ -16,3 +16,13 @@ func (s *Store) DropConnections() {
 	_ = s.client.Close()
 	s.connect()
 }
+
+// Crowd limits how many commands wait.
+func (s *Store) Crowd(n int) {
+	s.lanes.Range(func(_, l any) bool {
+		l.(*lane).mu.Lock()
+		defer l.(*lane).mu.Unlock()
+		l.(*lane).crowd = n
+		return true
+	})
+}

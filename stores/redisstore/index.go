@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -19,143 +20,115 @@ import (
 // records lie; no command touches both.
 
 // Indexed sends the entry and op in one write on one connection, the entry
-// first; in a Cluster side by side. Where the server refuses op for a reason of
-// its own (a script it does not know, a full memory, a redirect) it is made
-// again alone, behind its entry. It returns an error where the outcome of either
-// is unknown, or the entry was refused.
+// first; in a Cluster side by side. It returns an error where the outcome of
+// either is unknown, or the entry was refused.
 func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, ttl time.Duration, op idem.Op) (idem.Result, error) {
-	for _, name := range []string{index, e.Name} {
-		if err := admit(name, nil, ttl); err != nil {
-			return idem.Result{}, err
-		}
+	if err := errors.Join(admit(&op), admitEntry(index, e, ttl)); err != nil {
+		return idem.Result{}, err
 	}
-	if op.Kind != idem.OpLoad {
-		if err := admit(op.Name, op.Value, op.TTL); err != nil {
-			return idem.Result{}, err
-		}
-	}
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
-	sight, err := s.fit(ctx)
+	ctx = s.bound(ctx)
+	seen, err := s.fit(ctx)
 	if err != nil {
 		return idem.Result{}, err
 	}
-	claim := claimCommand(op, sight)
-	if s.cluster != nil || claim == nil {
+	if s.cluster != nil {
 		return s.indexedBeside(ctx, index, e, ttl, op)
 	}
-	entry := entryCommands(index, e, ttl)
-	cmds := make([]*redis.RawCmd, 0, len(entry)+1)
-	for _, args := range append(entry, claim) {
-		cmds = append(cmds, redis.NewRawCmd(ctx, args...))
-	}
-	whole := pipeline(ctx, s.single, cmds...)
-	if err := heardEntry(cmds[:len(entry)], whole); err != nil && !broken.Is(broken.S9EntryUnheard) {
-		return idem.Result{}, err
-	}
-	r, err := answer(cmds[len(entry)], whole)
+	x := newExchange()
+	n := putEntries(ctx, x, index, []idem.IndexEntry{e}, ttl)
+	put(ctx, x, seen, &op)
+	node, err := s.send(ctx, op.Name, x)
 	if err != nil {
 		return idem.Result{}, err
 	}
-	if done, ok := toldByClaim(op, r); ok {
-		return done, nil
+	defer x.free()
+	if err := s.heardEntries(ctx, node, x, n); err != nil && !broken.Is(broken.S9EntryUnheard) {
+		return idem.Result{}, err
 	}
-	return s.alone(ctx, op) // it was refused, so it was not made
+	return s.outcome(ctx, node, x, n, &op)
 }
 
 // indexedBeside adds the entry and does op at the same time, and waits for both.
 func (s *Store) indexedBeside(ctx context.Context, index string, e idem.IndexEntry, ttl time.Duration, op idem.Op) (idem.Result, error) {
 	var beside sync.WaitGroup
-	var refused error
-	beside.Go(func() {
-		for _, args := range entryCommands(index, e, ttl) {
-			r, err := s.call(ctx, index, args)
-			if err == nil && r.kind != integer {
-				err = r.unexpected("an index command")
-			}
-			if err != nil {
-				refused = err
-				return
-			}
-		}
-	})
-	r, err := s.alone(ctx, op)
+	var unheard error
+	beside.Go(func() { unheard = s.Index(ctx, index, []idem.IndexEntry{e}, ttl) })
+	r, err := s.one(ctx, &op)
 	beside.Wait()
-	if err == nil && refused != nil && !broken.Is(broken.S9EntryUnheard) {
-		return idem.Result{}, fmt.Errorf("redisstore: the entry of a claim: %w", refused)
+	if err == nil && unheard != nil && !broken.Is(broken.S9EntryUnheard) {
+		return idem.Result{}, unheard
 	}
 	return r, err
 }
 
-func (s *Store) alone(ctx context.Context, op idem.Op) (idem.Result, error) {
-	switch op.Kind {
-	case idem.OpCreate:
-		return s.Create(ctx, op.Name, op.Value, op.TTL)
-	case idem.OpSwap:
-		return s.Swap(ctx, op.Name, op.Old, op.Value, op.TTL)
+// Index adds entries, each where the index has none for its record. One round
+// trip.
+func (s *Store) Index(ctx context.Context, index string, entries []idem.IndexEntry, ttl time.Duration) error {
+	if len(entries) == 0 {
+		return nil
 	}
-	return s.Load(ctx, op.Name)
+	for _, e := range entries {
+		if err := admitEntry(index, e, ttl); err != nil {
+			return err
+		}
+	}
+	ctx = s.bound(ctx)
+	if _, err := s.fit(ctx); err != nil {
+		return err
+	}
+	x := newExchange()
+	n := putEntries(ctx, x, index, entries, ttl)
+	node, err := s.send(ctx, index, x)
+	if err != nil {
+		return err
+	}
+	defer x.free()
+	return s.heardEntries(ctx, node, x, n)
 }
 
-// entryCommands add an entry, let go of those that nobody followed, and give the
-// index its time to live.
-func entryCommands(index string, e idem.IndexEntry, ttl time.Duration) [][]any {
-	return [][]any{
-		{"ZADD", index, "NX", score(e.Due), e.Name},
-		{"ZREMRANGEBYSCORE", index, "-inf", "(" + score(e.Due.Add(-ttl))},
-		{"PEXPIRE", index, millis(ttl)},
+// putEntries adds the commands that add entries, let go of those that nobody
+// followed, and give the index its time to live. It returns how many they are.
+func putEntries(ctx context.Context, x *exchange, index string, entries []idem.IndexEntry, ttl time.Duration) int {
+	words := []any{"ZADD", index, "NX"}
+	first := entries[0].Due
+	for _, e := range entries {
+		words = append(words, score(e.Due), e.Name)
+		if e.Due.Before(first) {
+			first = e.Due
+		}
 	}
+	x.add(ctx, words...)
+	x.add(ctx, "ZREMRANGEBYSCORE", index, "-inf", "("+score(first.Add(-ttl)))
+	x.add(ctx, "PEXPIRE", index, millis(ttl))
+	return 3
 }
 
-// heardEntry reads the replies of entryCommands.
-func heardEntry(cmds []*redis.RawCmd, whole error) error {
-	for _, cmd := range cmds {
-		r, err := answer(cmd, whole)
+// heardEntries reads the replies of putEntries, the first n of an exchange.
+func (s *Store) heardEntries(ctx context.Context, node *redis.Client, x *exchange, n int) error {
+	for i := range n {
+		r, err := s.heard(ctx, node, x, i)
 		if err == nil && r.kind != integer {
 			err = r.unexpected("an index command")
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("the entry of a claim: %w", err)
 		}
 	}
 	return nil
 }
 
-// claimCommand is the one command that makes op, nil where it is not one.
-func claimCommand(op idem.Op, seen *sight) []any {
-	switch {
-	case op.Kind == idem.OpCreate && !seen.byScript && !broken.Is(broken.S9StoreLooksFirst):
-		return []any{"SET", op.Name, op.Value, "NX", "GET", "PX", millis(op.TTL)}
-	case op.Kind == idem.OpSwap:
-		return []any{"EVALSHA", swapScript.sha, 1, op.Name, op.Old, op.Value, millis(op.TTL)}
-	}
-	return nil
-}
-
-// toldByClaim reads the reply to claimCommand; ok is false where it was refused.
-func toldByClaim(op idem.Op, r reply) (told idem.Result, ok bool) {
-	switch {
-	case op.Kind == idem.OpCreate && r.kind == nothing, op.Kind == idem.OpSwap && r.kind == integer && r.n == 1:
-		return idem.Result{Done: true}, true
-	case op.Kind == idem.OpCreate && r.kind == bulk:
-		return idem.Result{Value: r.text}, true
-	case op.Kind == idem.OpSwap && r.kind == integer && r.n == 0:
-		return idem.Result{}, true
-	case op.Kind == idem.OpSwap && r.kind == array && len(r.items) == 2 && r.items[0].kind == bulk && r.items[1].kind == integer:
-		return idem.Result{Value: r.items[0].text, Left: timeLeft(r.items[1].n)}, true
-	}
-	return idem.Result{}, false
+func admitEntry(index string, e idem.IndexEntry, ttl time.Duration) error {
+	return errors.Join(admit(&idem.Op{Kind: idem.OpCreate, Name: index, TTL: ttl}), admit(&idem.Op{Kind: idem.OpCreate, Name: e.Name, TTL: ttl}))
 }
 
 // Entries returns the entries due at until or before, the first due first, at
 // most limit. One round trip.
 func (s *Store) Entries(ctx context.Context, index string, until time.Time, limit int) ([]idem.IndexEntry, error) {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
+	ctx = s.bound(ctx)
 	if _, err := s.fit(ctx); err != nil {
 		return nil, err
 	}
-	r, err := s.call(ctx, index, []any{"ZRANGEBYSCORE", index, "-inf", score(until), "WITHSCORES", "LIMIT", 0, limit})
+	r, err := s.call(ctx, index, "ZRANGEBYSCORE", index, "-inf", score(until), "WITHSCORES", "LIMIT", 0, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +165,7 @@ const movesAtOnce = 200
 
 // Reindex makes moves, some hundred in a round trip.
 func (s *Store) Reindex(ctx context.Context, index string, moves []idem.IndexMove) error {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
+	ctx = s.bound(ctx)
 	if _, err := s.fit(ctx); err != nil {
 		return err
 	}
@@ -203,12 +175,23 @@ func (s *Store) Reindex(ctx context.Context, index string, moves []idem.IndexMov
 		for _, m := range moves[:n] {
 			argv = append(argv, m.Name, score(m.Was), score(m.Due))
 		}
-		if _, err := s.eval(ctx, reindexScript, index, argv...); err != nil {
+		if err := s.reindex(ctx, index, argv); err != nil {
 			return err
 		}
 		moves = moves[n:]
 	}
 	return nil
+}
+
+func (s *Store) reindex(ctx context.Context, index string, argv []any) error {
+	r, err := s.call(ctx, index, append([]any{"EVALSHA", reindexScript.sha, "1", index}, argv...)...)
+	if err == nil && r.kind == failure && code(r.text) == "NOSCRIPT" {
+		r, err = s.call(ctx, index, append([]any{"EVAL", reindexScript.text, "1", index}, argv...)...)
+	}
+	if err == nil && r.kind != integer {
+		err = r.unexpected("a script")
+	}
+	return err
 }
 
 // score is a moment as a score; "" of none.

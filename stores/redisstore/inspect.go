@@ -21,13 +21,13 @@ type findings struct {
 func inspect(ctx context.Context, node *redis.Client) (findings, error) {
 	f := findings{addr: node.Options().Addr}
 	questions := [][]any{{"INFO", "server"}, {"INFO", "replication"}, {"INFO", "memory"}, {"CONFIG", "GET", "maxmemory-policy"}}
-	cmds := make([]*redis.RawCmd, len(questions))
+	cmds := make([]*command, len(questions))
 	for i, q := range questions {
-		cmds[i] = redis.NewRawCmd(ctx, q...)
+		cmds[i] = &command{RawCmd: redis.NewRawCmd(ctx, q...)}
 	}
-	whole := pipeline(ctx, node, cmds...)
-	for _, cmd := range cmds {
-		r, err := answer(cmd, whole)
+	whole := fly(ctx, node, cmds)
+	for _, c := range cmds {
+		r, err := c.answer(whole)
 		if err != nil {
 			return f, entry(err)
 		}
@@ -112,6 +112,6 @@ func entry(err error) error {
 // where the server does not say what it is.
 func (s *Store) tryClaim(ctx context.Context) (byScript bool, err error) {
 	const name = "idem:probe"
-	r, err := s.call(ctx, name, []any{"SET", name, "", "NX", "GET", "PX", 1})
+	r, err := s.call(ctx, name, "SET", name, "", "NX", "GET", "PX", 1)
 	return r.kind == failure && strings.Contains(string(r.text), "syntax"), err
 }

@@ -190,10 +190,11 @@ func TestReport(t *testing.T) {
 	r := s.Report()
 	if r.Mode != "single" || r.NotReady != nil || r.ClaimBy != "SET NX GET" || r.Retries != 0 || r.Redirects != 3 ||
 		r.DialTimeout != 20*time.Millisecond || r.CallTimeout != 20*time.Millisecond || r.WorstCall != 40*time.Millisecond ||
-		r.LongestCall != 2*time.Second || r.PoolSize < 10 || r.Conns < 1 {
+		r.LongestCall != 2*time.Second || r.PoolSize < 10 || r.Conns < 1 ||
+		r.Pipelines != redisstore.DefaultPipelines || r.PipelineSize != redisstore.DefaultPipelineSize {
 		t.Errorf("got %+v", r)
 	}
-	for _, want := range []string{addr, "noeviction", "retries by the driver: 0", "worst call 40ms", "at most"} {
+	for _, want := range []string{addr, "noeviction", "retries by the driver: 0", "worst call 40ms", "at most", "2, of at most 512 commands"} {
 		if !strings.Contains(r.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, r)
 		}

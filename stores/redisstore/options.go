@@ -29,6 +29,14 @@ const (
 
 	// connsPerCPU sizes the pool where the user does not.
 	connsPerCPU = 10
+
+	// DefaultPipelines is Options.Pipelines where none is given, DefaultPipelineSize
+	// Options.PipelineSize. Both were measured: docs/adr/0006-group-commit.md.
+	DefaultPipelines    = 2
+	DefaultPipelineSize = 512
+
+	// maxWaiting is how many commands wait for a node at most; one more is not sent.
+	maxWaiting = 1 << 16
 )
 
 // Options are the choices of a store.
@@ -48,6 +56,20 @@ type Options struct {
 	// as "ops, 2026-03: ElastiCache parameter group sessions-noevict". It is needed
 	// where the policy cannot be read, and accepts a policy that evicts.
 	EvictionChecked string
+
+	// Pipelines is how many pipelines may be under way to a node at once. A call
+	// that comes while there are fewer goes at once and alone; the others wait until
+	// one comes back and leave together. 0 means DefaultPipelines; it is never more
+	// than the pool has connections.
+	Pipelines int
+
+	// PipelineSize is the most commands in one pipeline. What waits beyond it, and
+	// a batch that is longer, takes several. 0 means DefaultPipelineSize.
+	PipelineSize int
+
+	// OnFlush, where it is set, is told of every pipeline that came back. It is
+	// called by many goroutines at once, some of which have a caller waiting.
+	OnFlush func(Flush)
 }
 
 // FromURL returns the options for one server from a URL such as
@@ -88,6 +110,9 @@ func (o Options) check() error {
 	}
 	if o.CallTimeout < 0 {
 		errs = append(errs, fmt.Errorf("%w: a CallTimeout of %v: it is above zero", ErrOptions, o.CallTimeout))
+	}
+	if o.Pipelines < 0 || o.PipelineSize < 0 {
+		errs = append(errs, fmt.Errorf("%w: Pipelines %d and PipelineSize %d: neither is below zero", ErrOptions, o.Pipelines, o.PipelineSize))
 	}
 	for _, f := range refused(o.Universal) {
 		if f.set {
@@ -156,6 +181,13 @@ func (o Options) withDefaults() Options {
 		u.PoolSize = connsPerCPU * runtime.GOMAXPROCS(0)
 	}
 	o.Universal = &u
+	if o.Pipelines == 0 {
+		o.Pipelines = DefaultPipelines
+	}
+	o.Pipelines = min(o.Pipelines, u.PoolSize)
+	if o.PipelineSize == 0 {
+		o.PipelineSize = DefaultPipelineSize
+	}
 	return o
 }
 

@@ -38,9 +38,7 @@ type sight struct {
 // records. Else the error says why not: [ErrUnseen], or [ErrUnfit], with which calls
 // fail from then on, until a look shows otherwise.
 func (s *Store) Ready(ctx context.Context) error {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
-	return s.look(ctx).err
+	return s.look(s.bound(ctx)).err
 }
 
 // fit returns what is known of the server, if it is fit. While it is not, calls

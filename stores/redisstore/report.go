@@ -33,6 +33,11 @@ type Report struct {
 	// its leases by.
 	DialTimeout, CallTimeout, LongestCall, WorstCall time.Duration
 
+	// Pipelines is how many pipelines may be under way to a node at once before calls
+	// wait and leave together, PipelineSize the most commands in one. How it goes is
+	// in [Store.Stats].
+	Pipelines, PipelineSize int
+
 	// PoolSize is how many connections a node gets at most; Conns, Idle and
 	// PoolTimeouts (callers that got none in time) are as of now.
 	PoolSize, Conns, Idle, PoolTimeouts int
@@ -47,7 +52,7 @@ func (s *Store) Report() Report {
 		Retries: max(u.MaxRetries, 0), Redirects: u.MaxRedirects,
 		DialTimeout: u.DialTimeout, CallTimeout: s.options.CallTimeout,
 		LongestCall: u.ReadTimeout, WorstCall: s.options.worstCall(),
-		PoolSize: u.PoolSize,
+		PoolSize: u.PoolSize, Pipelines: s.options.Pipelines, PipelineSize: s.options.PipelineSize,
 	}
 	switch {
 	case s.cluster != nil:
@@ -96,6 +101,7 @@ func (r Report) String() string {
 	line("  claim by %s; retries by the driver: %d; redirects: %d; reads from replicas: none", r.ClaimBy, r.Retries, r.Redirects)
 	line("  connect %v, reply %v (with a deadline of the caller's: up to %v), worst call %v",
 		r.DialTimeout, r.CallTimeout, r.LongestCall, r.WorstCall)
+	line("  pipelines under way to a node at most %d, of at most %d commands; what comes meanwhile leaves together", r.Pipelines, r.PipelineSize)
 	line("  connections per node at most %d; now %d, %d of them idle; waited in vain: %d",
 		r.PoolSize, r.Conns, r.Idle, r.PoolTimeouts)
 	return b.String()

@@ -18,12 +18,11 @@ import (
 // node meanwhile may be passed over until the next walk. One round trip; needs
 // Redis 6.
 func (s *Store) Scan(ctx context.Context, prefix, cursor string, limit int) (idem.Page, error) {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
+	ctx = s.bound(ctx)
 	if _, err := s.fit(ctx); err != nil {
 		return idem.Page{}, err
 	}
-	nodes, err := s.masters(ctx)
+	nodes, err := s.nodes(ctx)
 	if err != nil {
 		return idem.Page{}, err
 	}
@@ -65,8 +64,8 @@ func (s *Store) Scan(ctx context.Context, prefix, cursor string, limit int) (ide
 
 var errCursor = errors.New("redisstore: the cursor is none that Scan gave")
 
-// masters are the clients of all nodes that keep records, by address.
-func (s *Store) masters(ctx context.Context) ([]*redis.Client, error) {
+// nodes are the clients of all nodes that keep records, by address.
+func (s *Store) nodes(ctx context.Context) ([]*redis.Client, error) {
 	if s.cluster == nil {
 		return []*redis.Client{s.single}, nil
 	}

@@ -1,11 +1,9 @@
 package redisstore
 
 import (
-	"context"
 	"crypto/sha1"
 	"encoding/hex"
 
-	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
 )
 
@@ -44,30 +42,10 @@ if there then return {there, redis.call('PTTL', KEYS[1])} end
 return 0`)
 )
 
-// eval runs a script on one name. A server that does not know the script has
-// refused the call, not made it, so it is sent again with its text.
-func (s *Store) eval(ctx context.Context, sc script, name string, argv ...any) (idem.Result, error) {
-	if broken.Is(broken.S9OwnValueRenews) && sc == swapScript {
-		sc = renewingSwap
+// theSwapScript is swapScript, unless a test breaks a rule.
+func theSwapScript() *script {
+	if broken.Is(broken.S9OwnValueRenews) {
+		return &renewingSwap
 	}
-	args := append([]any{"EVALSHA", sc.sha, 1, name}, argv...)
-	r, err := s.call(ctx, name, args)
-	if err != nil {
-		return idem.Result{}, err
-	}
-	if r.kind == failure && code(r.text) == "NOSCRIPT" {
-		args[0], args[1] = "EVAL", sc.text
-		if r, err = s.call(ctx, name, args); err != nil {
-			return idem.Result{}, err
-		}
-	}
-	switch {
-	case r.kind == integer && r.n == 1:
-		return idem.Result{Done: true}, nil
-	case r.kind == integer && r.n == 0:
-		return idem.Result{}, nil
-	case r.kind == array && len(r.items) == 2 && r.items[0].kind == bulk && r.items[1].kind == integer:
-		return idem.Result{Value: r.items[0].text, Left: timeLeft(r.items[1].n)}, nil
-	}
-	return idem.Result{}, r.unexpected("a script")
+	return &swapScript
 }

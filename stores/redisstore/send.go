@@ -2,16 +2,12 @@ package redisstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/go-idem/idem/internal/broken"
 )
 
 // Commands go to one node's client and never through the driver's cluster client,
@@ -19,80 +15,86 @@ import (
 // pipelines report as lost what was done. A redirect is another thing: a node that
 // redirects has refused the command, so following is no repeat.
 
-// call sends one command that concerns a name and returns its reply. An error
-// means that no reply was read: the outcome is unknown. A refusal is a reply.
-func (s *Store) call(ctx context.Context, name string, args []any) (reply, error) {
-	node, err := s.node(ctx, name)
+// told is the answer to one of several commands. With err set its outcome is
+// unknown, whatever became of the others.
+type told struct {
+	reply
+	err error
+}
+
+// run sends commands that concern one name to the node that has it, in order and
+// in one write, together with what others send there at the time, and returns the
+// answer to each. An error means that nothing at all is known of any; it matches
+// ErrNotSent if none was sent. A command that a Cluster redirects, or a replica
+// refuses, is sent on alone, after the others were answered.
+func (s *Store) run(ctx context.Context, name string, cmds ...[]any) ([]told, error) {
+	x := newExchange()
+	for _, words := range cmds {
+		x.add(ctx, words...)
+	}
+	node, err := s.send(ctx, name, x)
+	if err != nil {
+		return nil, err
+	}
+	defer x.free()
+	answers := make([]told, len(cmds))
+	for i := range answers {
+		answers[i].reply, answers[i].err = s.heard(ctx, node, x, i)
+	}
+	return answers, nil
+}
+
+// call is run for one command. An error means that no reply was read: the outcome
+// is unknown. A refusal is a reply.
+func (s *Store) call(ctx context.Context, name string, words ...any) (reply, error) {
+	x := newExchange()
+	x.add(ctx, words...)
+	node, err := s.send(ctx, name, x)
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := ask(ctx, node, args)
+	defer x.free()
+	return s.heard(ctx, node, x, 0)
+}
+
+// send sends an exchange to the node that has a name and returns that node. With
+// an error the exchange is gone; else it is the caller's to read and to free.
+func (s *Store) send(ctx context.Context, name string, x *exchange) (*redis.Client, error) {
+	node, err := s.node(ctx, name)
+	if err != nil {
+		x.free()
+		return nil, err
+	}
+	return node, s.lane(node).send(ctx, node, x)
+}
+
+// heard returns the reply to a command of an exchange that came back, after
+// dealing with a node that refused it.
+func (s *Store) heard(ctx context.Context, node *redis.Client, x *exchange, i int) (reply, error) {
+	r, err := x.reply(i)
 	if err != nil || r.kind != failure {
 		return r, err
 	}
-	return s.follow(ctx, node, args, r)
+	return s.follow(ctx, node, x.cmds[i].Args(), r)
 }
 
-// ask sends one command to a node as it is.
-func ask(ctx context.Context, node *redis.Client, args []any) (reply, error) {
-	cmd := redis.NewRawCmd(ctx, args...)
-	_ = node.Process(ctx, cmd)
-	return answer(cmd, nil)
+// lane returns the way to a node.
+func (s *Store) lane(node *redis.Client) *lane {
+	addr := node.Options().Addr
+	if l, ok := s.lanes.Load(addr); ok {
+		return l.(*lane)
+	}
+	l, _ := s.lanes.LoadOrStore(addr, &lane{
+		pipelines: s.options.Pipelines, size: s.options.PipelineSize, crowd: maxWaiting, flushed: s.options.OnFlush,
+	})
+	return l.(*lane)
 }
 
-// pipeline sends commands to a node in one write. What became of each is in its
-// own reply: the error returned is of the whole and explains a command without one.
-func pipeline(ctx context.Context, node *redis.Client, cmds ...*redis.RawCmd) error {
-	pipe := node.Pipeline()
-	for _, cmd := range cmds {
-		_ = pipe.Process(ctx, cmd)
-	}
-	_, err := pipe.Exec(ctx)
-	return err
-}
-
-// answer reads a command's own reply, and only if it came without an error. The
-// driver leaves the commands of a pipeline without reply and without error when
-// the server turned the connection away; then whole says why.
-func answer(cmd *redis.RawCmd, whole error) (reply, error) {
-	raw, err := cmd.Result()
-	if err == nil && len(raw) == 0 {
-		err = cmp.Or(whole, errMalformed)
-	}
-	if err != nil {
-		return reply{}, fmt.Errorf("redisstore: no reply, so the outcome is unknown: %w", err)
-	}
-	return parse(raw)
-}
-
-// read sends GET and PTTL in one write and returns both replies. In this order a
-// record that changes between the two is told with too much time, never with too
-// little, so a live claim is not taken for a lapsed one (PROTOCOL section 9).
-func (s *Store) read(ctx context.Context, name string) (value, left reply, err error) {
-	node, err := s.node(ctx, name)
-	if err != nil {
-		return reply{}, reply{}, err
-	}
-	get, pttl := redis.NewRawCmd(ctx, "GET", name), redis.NewRawCmd(ctx, "PTTL", name)
-	first, second := get, pttl
-	if broken.Is(broken.S9TimeBeforeValue) {
-		first, second = pttl, get
-	}
-	whole := pipeline(ctx, node, first, second)
-	if value, err = answer(get, whole); err != nil {
-		return reply{}, reply{}, err
-	}
-	if left, err = answer(pttl, whole); err != nil {
-		return reply{}, reply{}, err
-	}
-	if value.kind != failure && left.kind != failure {
-		return value, left, nil
-	}
-	// A node refused: one after the other, wherever they are sent on to.
-	if value, err = s.call(ctx, name, []any{"GET", name}); err == nil {
-		left, err = s.call(ctx, name, []any{"PTTL", name})
-	}
-	return value, left, err
+// ask sends one command to a node as it is, past the lane: what is sent on was
+// refused before and has waited once.
+func ask(ctx context.Context, node *redis.Client, words []any) (reply, error) {
+	c := &command{RawCmd: redis.NewRawCmd(ctx, words...)}
+	return c.answer(fly(ctx, node, []*command{c}))
 }
 
 // node returns the client of the node that has a name.
@@ -110,21 +112,14 @@ func (s *Store) node(ctx context.Context, name string) (*redis.Client, error) {
 // follow deals with a node that refused a command. It sends the command on where
 // a Cluster says so, and again where that makes the driver drop a connection to a
 // server that has become a replica; any other refusal is the reply.
-func (s *Store) follow(ctx context.Context, node *redis.Client, args []any, r reply) (reply, error) {
+func (s *Store) follow(ctx context.Context, node *redis.Client, words []any, r reply) (reply, error) {
 	for range maxRedirects {
 		var err error
 		switch why := code(r.text); {
 		case why == "READONLY":
-			return askPlainly(ctx, node, args)
+			return askPlainly(ctx, node, words)
 		case s.cluster != nil && (why == "MOVED" || why == "ASK"):
-			if node, err = s.nodeAt(ctx, node, r.text); err != nil {
-				return reply{}, err
-			}
-			if why == "ASK" {
-				r, err = askImporting(ctx, node, args)
-			} else {
-				r, err = ask(ctx, node, args)
-			}
+			r, node, err = s.sendOn(ctx, node, words, r.text, why == "ASK")
 		default:
 			return r, nil
 		}
@@ -135,36 +130,58 @@ func (s *Store) follow(ctx context.Context, node *redis.Client, args []any, r re
 	return r, nil
 }
 
+// sendOn sends a command to the node that a redirect names, and returns the reply
+// and that node.
+func (s *Store) sendOn(ctx context.Context, from *redis.Client, words []any, redirect []byte, importing bool) (reply, *redis.Client, error) {
+	if !importing {
+		s.cluster.ReloadState(ctx) // in its own time, for the calls to come
+	}
+	for anew := false; ; anew = true {
+		node, err := s.nodeAt(ctx, from, redirect, anew)
+		if err != nil {
+			return reply{}, nil, err
+		}
+		send := ask
+		if importing {
+			send = askImporting
+		}
+		r, err := send(ctx, node, words)
+		if errors.Is(err, redis.ErrClosed) && !anew {
+			continue // the driver has closed this client, so nothing was sent
+		}
+		return r, node, err
+	}
+}
+
 // nodeAt returns the client of the node that a redirect names: "MOVED 3999
 // host:port", with the host left out where it is that of the node that says it.
-func (s *Store) nodeAt(ctx context.Context, from *redis.Client, redirect []byte) (*redis.Client, error) {
+// While slots move, many calls are redirected: the masters are asked for anew only
+// where one is named that is not known, or anew is set.
+func (s *Store) nodeAt(ctx context.Context, from *redis.Client, redirect []byte, anew bool) (*redis.Client, error) {
 	addr := string(redirect[bytes.LastIndexByte(redirect, ' ')+1:])
 	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
 		own, _, _ := net.SplitHostPort(from.Options().Addr)
 		addr = net.JoinHostPort(own, port)
 	}
-	var mu sync.Mutex
-	var found *redis.Client
+	if node, ok := s.masters.Load(addr); ok && !anew {
+		return node.(*redis.Client), nil
+	}
 	// Looking at the masters makes the client read the slots anew first.
 	err := s.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		if node.Options().Addr == addr {
-			mu.Lock()
-			found = node
-			mu.Unlock()
-		}
+		s.masters.Store(node.Options().Addr, node)
 		return nil
 	})
-	if err != nil || found == nil {
+	node, ok := s.masters.Load(addr)
+	if err != nil || !ok {
 		return nil, fmt.Errorf("redisstore: redirected to a node that is no known master: %w", errors.Join(err, refusal(redirect)))
 	}
-	return found, nil
+	return node.(*redis.Client), nil
 }
 
 // askImporting sends a command to the node that a slot is moving to.
 func askImporting(ctx context.Context, node *redis.Client, args []any) (reply, error) {
-	cmd := redis.NewRawCmd(ctx, args...)
-	whole := pipeline(ctx, node, redis.NewRawCmd(ctx, "ASKING"), cmd)
-	return answer(cmd, whole)
+	asking, c := &command{RawCmd: redis.NewRawCmd(ctx, "ASKING")}, &command{RawCmd: redis.NewRawCmd(ctx, args...)}
+	return c.answer(fly(ctx, node, []*command{asking, c}))
 }
 
 // askPlainly sends a command in the driver's own form. It sees the refusal then,
@@ -181,7 +198,7 @@ func askPlainly(ctx context.Context, node *redis.Client, args []any) (reply, err
 	case errors.As(err, &refused):
 		return reply{kind: failure, text: []byte(refused.Error())}, nil
 	case err != nil:
-		return reply{}, fmt.Errorf("redisstore: no reply, so the outcome is unknown: %w", err)
+		return reply{}, unknown(err)
 	}
 	return plain(value), nil
 }

@@ -1,0 +1,173 @@
+package idem
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// inquiry is a claim's way through the table of PROTOCOL section 4: what it
+// knows of the record, the call of the store that it needs next, and what it
+// makes of the answer. Who makes the call is not its affair: decide makes one
+// after the other, a batch makes those of many claims together.
+type inquiry struct {
+	c       *Claim
+	f       found
+	have    bool         // f was looked at just now
+	look    bool         // look before claiming, as a waiter does
+	confirm confirmation // nil: Guard.confirm
+
+	rounds, looks int
+	st            step
+	ctx           context.Context // to make the call in
+	op            Op              // the call
+	mine          record          // what it writes
+	first         time.Time       // when it was sent first
+	burial        Ending
+
+	over    bool
+	waiting bool  // over: another owner is running it
+	err     error // over: nothing could be decided
+}
+
+// confirmation reads an operation's card anew, see Guard.confirm.
+type confirmation func(ctx context.Context, op *operation) error
+
+// decide asks the store until the table gives a verdict, the claim is won, or
+// there is somebody to wait for. have says that f was looked at just now; look
+// says to look before claiming, as a waiter does.
+func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting bool, err error) {
+	q := inquiry{c: c, f: f, have: have, look: look}
+	for q.next(ctx) {
+		var res Result
+		if broken.Is(broken.P1CheckThenSet) && q.op.Step == "claim" {
+			res, err = c.sendTorn(q.ctx, &q.op)
+		} else {
+			res, err = c.g.ask(q.ctx, q.op.Step, &q.op)
+		}
+		q.hear(ctx, res, err)
+	}
+	return q.waiting, q.err
+}
+
+// next judges what is known and says whether a call is needed; op says which.
+// Where none is, the inquiry is over.
+func (q *inquiry) next(ctx context.Context) bool {
+	c := q.c
+	if q.over {
+		return false
+	}
+	if q.rounds == 3 || q.looks == 4 {
+		c.verdict, c.retry, c.seen, q.over = InFlight, time.Second, q.f, true
+		return false
+	}
+	st, verdict := judge(c.asker(), q.f)
+	if !q.have && (q.look || st == stepAnswer) {
+		st = stepLook
+	}
+	q.st, q.ctx = st, ctx
+	switch st {
+	case stepAnswer:
+		q.answer(ctx, q.f, verdict)
+		return false
+	case stepWait:
+		c.seen, q.waiting, q.over = q.f, true, true
+		if broken.Is(broken.P6RefusalWrites) {
+			c.touch(ctx, q.f)
+		}
+		return false
+	case stepLook:
+		q.looks++
+		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
+	case stepCreate:
+		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
+	case stepTake:
+		c.followed = q.f.rec.note
+		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, 0)))
+	case stepForce:
+		c.followed = q.f.rec.note
+		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
+	case stepBury:
+		return q.buries(ctx)
+	}
+	return true
+}
+
+// claims makes the call a claim: one Create or Swap.
+func (q *inquiry) claims(op Op, mine record) {
+	q.rounds++
+	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
+	if broken.Is(broken.T2LeaseAsRetention) {
+		op.TTL = mine.leaseTime()
+	}
+	op.index = q.c.entry(&mine)
+	q.op, q.mine, q.first = op, mine, q.c.g.clock.now()
+}
+
+// buries makes it a burial: BURIED where nothing is, in the one step that finds
+// nothing. It tells whether the call is needed.
+func (q *inquiry) buries(ctx context.Context) bool {
+	q.rounds++
+	q.ctx, q.burial = q.c.observe(ctx, Step{Kind: StepBury})
+	if broken.Is(broken.T1BuryLooks) {
+		q.burial.End(StepResult{})
+		q.answer(ctx, found{}, Dead)
+		return false
+	}
+	r := q.c.fresh(StateBuried, 0)
+	r.trace, r.note, r.scope = nil, nil, nil
+	q.op = Op{Kind: OpCreate, Name: q.c.id.name, Value: r.append(nil), TTL: r.retention(), Step: "bury"}
+	return true
+}
+
+// hear takes the answer to the call. An error says that its outcome is unknown
+// and that it was asked again as often as may be.
+func (q *inquiry) hear(ctx context.Context, res Result, err error) {
+	c := q.c
+	switch q.st {
+	case stepLook:
+		if err != nil && c.opens(q.f) {
+			c.open(c.fresh(StateProcessing, 0), nil)
+		}
+	case stepCreate, stepTake, stepForce:
+		q.heardClaim(res, err)
+	case stepBury:
+		q.burial.End(StepResult{State: StateBuried, Err: err})
+		// What is there and equals what was sent is our own burial, whose reply
+		// was lost.
+		if err == nil && (res.Done || string(res.Value) == string(q.op.Value)) {
+			q.answer(ctx, found{}, Dead)
+			return
+		}
+	}
+	switch {
+	case c.won:
+		q.over = true
+	case err != nil:
+		q.err, q.over = c.unavailable(err), true
+	default:
+		q.f, q.have = readFound(res), true
+	}
+}
+
+// heardClaim wins the claim, or hands one of unknown outcome to the janitor.
+// What is there and carries our nonce and fence is our own claim, whose reply
+// was lost (PROTOCOL P3).
+func (q *inquiry) heardClaim(res Result, err error) {
+	c := q.c
+	switch {
+	case err == nil:
+		c.hear(&q.op, q.mine, q.first, res)
+	case c.opens(found{}):
+		c.open(q.mine, q.op.Old)
+	default:
+		c.g.counts.unknown.Add(1)
+		c.g.janitor.mend(c.id, q.mine, q.op.Old)
+	}
+}
+
+// answer ends the inquiry with a verdict.
+func (q *inquiry) answer(ctx context.Context, f found, v Verdict) {
+	q.err, q.over = q.c.answer(ctx, f, v, q.confirm), true
+}

@@ -1,0 +1,146 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// command is one command and, once it was read, the reply to it.
+//
+// The driver says what became of a command by SetErr: nil right after it has read
+// the command's own reply, and an error afterwards to every command of a pipeline
+// that broke, those included that were answered. What was answered stays answered.
+type command struct {
+	*redis.RawCmd
+	read bool
+}
+
+// SetErr takes note of what the driver says of the command.
+func (c *command) SetErr(err error) {
+	c.read = c.read || err == nil
+	c.RawCmd.SetErr(err)
+}
+
+// answer returns the command's own reply, if it was read. Else it says that the
+// outcome is unknown; whole is what the driver said of the pipeline, which is all
+// that is known where the server turned the connection away.
+func (c *command) answer(whole error) (reply, error) {
+	raw, err := c.Result()
+	if broken.Is(broken.S9PipelineAsOne) && whole != nil {
+		return reply{}, unknown(whole)
+	}
+	if !c.read || len(raw) == 0 {
+		return reply{}, unknown(cmp.Or(err, whole, errMalformed))
+	}
+	return parse(raw)
+}
+
+func unknown(err error) error {
+	return fmt.Errorf("redisstore: no reply, so the outcome is unknown: %w", err)
+}
+
+// Most calls are one command or two of seven words.
+const (
+	usualCommands = 2
+	usualWords    = 7
+)
+
+// exchange is what one caller sends in one go: commands that are written in order,
+// without another's between them, and answered in order. Make one with
+// newExchange, add commands, send it, read the replies, free it.
+type exchange struct {
+	cmds  []*command
+	whole error // what the driver said of the pipeline
+
+	// For one that waits in a lane's queue.
+	state    state // guarded by the lane's mutex
+	deadline time.Time
+	since    time.Time
+	done     chan struct{} // told once, when it was delivered
+	timer    *time.Timer
+	kept     []byte // copies of the values, which stay as they are if the caller leaves
+
+	usual [usualCommands]struct {
+		command
+		words [usualWords]any
+	}
+}
+
+// state is where an exchange is. It only moves on.
+type state uint8
+
+const (
+	mine      state = iota // with its caller
+	queued                 // in the queue: its caller may still leave
+	sent                   // on the wire
+	delivered              // done: its caller is told
+	left                   // its caller has gone
+)
+
+var exchanges = sync.Pool{New: func() any { return &exchange{done: make(chan struct{}, 1)} }}
+
+func newExchange() *exchange { return exchanges.Get().(*exchange) }
+
+// bigKept is the largest buffer that is worth keeping for the next exchange.
+const bigKept = 64 << 10
+
+// free gives an exchange back. Its replies stay valid.
+func (x *exchange) free() {
+	if cap(x.kept) > bigKept {
+		x.kept = nil
+	}
+	for i := range x.usual {
+		x.usual[i].command = command{}
+		clear(x.usual[i].words[:])
+	}
+	clear(x.cmds)
+	*x = exchange{cmds: x.cmds[:0], done: x.done, timer: x.timer, kept: x.kept[:0], usual: x.usual}
+	exchanges.Put(x)
+}
+
+// add appends a command.
+func (x *exchange) add(ctx context.Context, words ...any) {
+	i := len(x.cmds)
+	if i < usualCommands && len(words) <= usualWords {
+		u := &x.usual[i]
+		u.command = command{RawCmd: redis.NewRawCmd(ctx, append(u.words[:0], words...)...)}
+		x.cmds = append(x.cmds, &u.command)
+		return
+	}
+	x.cmds = append(x.cmds, &command{RawCmd: redis.NewRawCmd(ctx, slices.Clone(words)...)})
+}
+
+// keep copies the values of all commands, so that they may be sent, or not be
+// sent, when the caller who owns them has gone.
+func (x *exchange) keep() {
+	size := 0
+	for _, c := range x.cmds {
+		for _, w := range c.Args() {
+			if value, ok := w.([]byte); ok {
+				size += len(value)
+			}
+		}
+	}
+	x.kept = slices.Grow(x.kept[:0], size) // no part of it moves from here on
+	for _, c := range x.cmds {
+		words := c.Args()
+		for i, w := range words {
+			if value, ok := w.([]byte); ok {
+				from := len(x.kept)
+				x.kept = append(x.kept, value...)
+				words[i] = x.kept[from:len(x.kept):len(x.kept)]
+			}
+		}
+	}
+}
+
+// reply returns the reply to the command at i.
+func (x *exchange) reply(i int) (reply, error) { return x.cmds[i].answer(x.whole) }

@@ -1,0 +1,243 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// lane is the way to one node: group commit by back-pressure. A caller who finds
+// fewer than pipelines under way sends at once, alone, in its own goroutine.
+// While so many are under way the others queue; whenever one comes back, all that
+// wait leave together in the next. Nobody ever waits for company: what makes a
+// pipeline long is only that the server is busy, and a server that is not has
+// nothing to gain from it.
+type lane struct {
+	pipelines int // how many may be under way
+	size      int // the most commands in one
+	crowd     int // the most commands that wait
+	flushed   func(Flush)
+
+	mu      sync.Mutex
+	node    *redis.Client
+	flying  int
+	queue   []*exchange
+	waiting int // commands in the queue
+	stats   Stats
+}
+
+// ErrNotSent is matched by the error of a call that ended before anything of it
+// was sent: its context was over while it waited, or too many wait already.
+var ErrNotSent = errors.New("redisstore: not sent")
+
+// send sends an exchange to a node and waits until it has come back, until the
+// deadline that the context has. With an error
+// the exchange is not the caller's any more. It matches ErrNotSent if nothing was
+// sent; else the outcome is unknown.
+func (l *lane) send(ctx context.Context, node *redis.Client, x *exchange) error {
+	if err := ctx.Err(); err != nil {
+		x.free()
+		return fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	l.mu.Lock()
+	l.node = node // a client that was closed has been replaced
+	if l.flying < l.pipelines || broken.Is(broken.S9CallsLeaveAlone) {
+		l.flying++
+		l.mu.Unlock()
+		began := time.Now()
+		x.whole = fly(ctx, node, x.cmds)
+		l.land(Flush{Calls: 1, Commands: len(x.cmds), Took: time.Since(began)})
+		return nil
+	}
+	if l.waiting+len(x.cmds) > l.crowd && l.waiting > 0 {
+		waiting := l.waiting
+		l.mu.Unlock()
+		x.free()
+		return fmt.Errorf("%w: %d commands wait for the server already", ErrNotSent, waiting)
+	}
+	x.keep()
+	x.state, x.since = queued, time.Now()
+	x.deadline, _ = ctx.Deadline()
+	l.queue = append(l.queue, x)
+	l.waiting += len(x.cmds)
+	l.mu.Unlock()
+	return l.await(ctx, x)
+}
+
+// await waits in the queue and for the reply.
+func (l *lane) await(ctx context.Context, x *exchange) error {
+	if _, ours := ctx.(until); !ours && ctx.Done() != nil {
+		select {
+		case <-x.done:
+			return nil
+		case <-ctx.Done():
+			return l.leave(x, ctx.Err())
+		}
+	}
+	if x.timer == nil {
+		x.timer = time.NewTimer(x.deadline.Sub(x.since))
+	} else {
+		x.timer.Reset(x.deadline.Sub(x.since))
+	}
+	select {
+	case <-x.done:
+		x.timer.Stop()
+		return nil
+	case <-ctx.Done():
+		x.timer.Stop() // before it may be another's
+		return l.leave(x, ctx.Err())
+	case <-x.timer.C:
+		return l.leave(x, context.DeadlineExceeded)
+	}
+}
+
+// leave gives an exchange up, unless it has just been delivered.
+func (l *lane) leave(x *exchange, why error) error {
+	l.mu.Lock()
+	was := x.state
+	if was != delivered {
+		x.state = left
+	}
+	l.mu.Unlock()
+	switch was {
+	case delivered:
+		<-x.done
+		return nil
+	case queued:
+		return fmt.Errorf("%w: %w", ErrNotSent, why)
+	}
+	return unknown(why)
+}
+
+// land ends a flight of one exchange. If others wait by now, they leave, in a
+// goroutine of their own: its owner is this lane, and it ends when none waits.
+func (l *lane) land(f Flush) {
+	l.mu.Lock()
+	l.count(f)
+	more := len(l.queue) > 0
+	if !more {
+		l.flying--
+	}
+	l.mu.Unlock()
+	if more {
+		go l.serve()
+	}
+	if l.flushed != nil {
+		l.flushed(f)
+	}
+}
+
+// serve sends what waits until nothing does.
+func (l *lane) serve() {
+	var load []*exchange
+	var cmds []*command
+	for {
+		var node *redis.Client
+		var f Flush
+		if load, node, f = l.take(load[:0]); len(load) == 0 {
+			return
+		}
+		cmds = cmds[:0]
+		latest := load[0].deadline
+		for _, x := range load {
+			cmds = append(cmds, x.cmds...)
+			if x.deadline.After(latest) {
+				latest = x.deadline
+			}
+		}
+		began := time.Now()
+		whole := fly(until{context.Background(), latest}, node, cmds)
+		f.Commands, f.Took = len(cmds), time.Since(began)
+		l.deliver(load, whole, f)
+		clear(load)
+		clear(cmds)
+		if l.flushed != nil {
+			l.flushed(f)
+		}
+	}
+}
+
+// take takes what leaves next out of the queue: all of it, if it is not too much
+// for one pipeline. With nothing to take the flight is over.
+func (l *lane) take(load []*exchange) ([]*exchange, *redis.Client, Flush) {
+	var f Flush
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	n, commands := 0, 0
+	for _, x := range l.queue {
+		if commands += len(x.cmds); commands > l.size && len(load) > 0 {
+			break
+		}
+		n++
+		l.waiting -= len(x.cmds)
+		if x.state == left {
+			commands -= len(x.cmds)
+			x.free()
+			continue
+		}
+		x.state = sent
+		waited := now.Sub(x.since)
+		f.Waited += waited
+		f.LongestWait = max(f.LongestWait, waited)
+		load = append(load, x)
+	}
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	if f.Calls = len(load); f.Calls == 0 {
+		l.flying--
+	}
+	return load, l.node, f
+}
+
+// deliver tells the callers of a flight, those that are still there.
+func (l *lane) deliver(load []*exchange, whole error, f Flush) {
+	l.mu.Lock()
+	l.count(f)
+	for i, x := range load {
+		if x.whole = whole; x.state == left {
+			x.free()
+			load[i] = nil
+			continue
+		}
+		x.state = delivered
+	}
+	l.mu.Unlock()
+	for _, x := range load {
+		if x != nil {
+			x.done <- struct{}{}
+		}
+	}
+}
+
+// fly writes commands to a node, all in one go, and reads their replies. What
+// became of each is in its own reply; the error is of the whole.
+func fly(ctx context.Context, node *redis.Client, cmds []*command) error {
+	if len(cmds) == 1 {
+		return node.Process(ctx, cmds[0])
+	}
+	list := make([]redis.Cmder, len(cmds))
+	for i, c := range cmds {
+		list[i] = c
+	}
+	pipe := node.Pipeline()
+	_ = pipe.BatchProcess(ctx, list...)
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+// until is a context with a deadline that costs no timer: the driver hands the
+// deadline to the socket.
+type until struct {
+	context.Context
+	at time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.at, true }

@@ -1,0 +1,215 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// one makes one operation.
+func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
+	if err := admit(op); err != nil {
+		return idem.Result{}, err
+	}
+	ctx = s.bound(ctx)
+	sight, err := s.fit(ctx)
+	if err != nil {
+		return idem.Result{}, err
+	}
+	if broken.Is(broken.S9StoreLooksFirst) && op.Kind == idem.OpCreate {
+		return s.lookThenSet(ctx, op)
+	}
+	x := newExchange()
+	put(ctx, x, sight, op)
+	node, err := s.send(ctx, op.Name, x)
+	if err != nil {
+		return idem.Result{}, err
+	}
+	r, err := s.outcome(ctx, node, x, 0, op)
+	x.free()
+	return r, err
+}
+
+// put adds the commands of an operation to an exchange.
+func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
+	switch {
+	case op.Kind == idem.OpLoad:
+		// In this order a record that changes between the two is told with too much
+		// time, never with too little, so a live claim is not taken for a lapsed one.
+		first, second := "GET", "PTTL"
+		if broken.Is(broken.S9TimeBeforeValue) {
+			first, second = second, first
+		}
+		x.add(ctx, first, op.Name)
+		x.add(ctx, second, op.Name)
+	case op.Kind == idem.OpSwap:
+		x.add(ctx, "EVALSHA", theSwapScript().sha, "1", op.Name, op.Old, op.Value, millis(op.TTL))
+	case seen.byScript:
+		x.add(ctx, "EVALSHA", createScript.sha, "1", op.Name, op.Value, millis(op.TTL))
+	case broken.Is(broken.P11NoTTL):
+		x.add(ctx, "SET", op.Name, op.Value, "NX", "GET")
+	default:
+		x.add(ctx, "SET", op.Name, op.Value, "NX", "GET", "PX", millis(op.TTL))
+	}
+}
+
+// commandsOf is how many commands put adds.
+func commandsOf(op *idem.Op) int {
+	if op.Kind == idem.OpLoad {
+		return 2
+	}
+	return 1
+}
+
+// outcome reads what became of an operation whose first command is at i.
+func (s *Store) outcome(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (idem.Result, error) {
+	if op.Kind == idem.OpLoad {
+		return loaded(s.twoHalves(ctx, x, i, op.Name))
+	}
+	r, err := s.heard(ctx, node, x, i)
+	if err != nil {
+		return idem.Result{}, err
+	}
+	if x.cmds[i].Args()[0] == "EVALSHA" {
+		return s.swapped(ctx, r, op, x.cmds[i].Args())
+	}
+	switch r.kind {
+	case nothing:
+		return idem.Result{Done: true}, nil
+	case bulk:
+		return idem.Result{Value: r.text}, nil
+	case failure:
+		return s.refusedCreate(ctx, op.Name, r)
+	}
+	return idem.Result{}, r.unexpected("SET NX GET")
+}
+
+// twoHalves returns the replies to the two commands of a Load. Where a node refused
+// one of them, both are made again, one after the other, wherever they are sent on
+// to: a time that was told before the value is none.
+func (s *Store) twoHalves(ctx context.Context, x *exchange, i int, name string) (value, left reply, err error) {
+	value, err = x.reply(i)
+	if err == nil {
+		left, err = x.reply(i + 1)
+	}
+	if err == nil && (value.kind == failure || left.kind == failure) {
+		if value, err = s.call(ctx, name, "GET", name); err == nil {
+			left, err = s.call(ctx, name, "PTTL", name)
+		}
+		return value, left, err
+	}
+	if broken.Is(broken.S9TimeBeforeValue) {
+		return left, value, err
+	}
+	return value, left, err
+}
+
+// loaded reads the replies of a Load.
+func loaded(value, left reply, err error) (idem.Result, error) {
+	switch {
+	case err != nil:
+		return idem.Result{}, err
+	case value.kind == nothing:
+		return idem.Result{}, nil
+	case value.kind != bulk:
+		return idem.Result{}, value.unexpected("GET")
+	case left.kind != integer:
+		return idem.Result{}, left.unexpected("PTTL")
+	case left.n == pttlGone: // it expired between the two
+		return idem.Result{}, nil
+	case left.n == pttlForever:
+		return idem.Result{}, errors.New("redisstore: a record without a time to live: something else writes under this prefix")
+	}
+	return idem.Result{Value: value.text, Left: timeLeft(left.n)}, nil
+}
+
+// swapped reads the reply of a script. A server that does not know the script has
+// refused the call, not made it, so it is sent again with its text.
+func (s *Store) swapped(ctx context.Context, r reply, op *idem.Op, words []any) (idem.Result, error) {
+	if r.kind == failure && code(r.text) == "NOSCRIPT" {
+		text := createScript.text
+		if op.Kind == idem.OpSwap {
+			text = theSwapScript().text
+		}
+		var err error
+		if r, err = s.call(ctx, op.Name, append([]any{"EVAL", text}, words[2:]...)...); err != nil {
+			return idem.Result{}, err
+		}
+	}
+	switch {
+	case r.kind == integer && r.n == 1:
+		return idem.Result{Done: true}, nil
+	case r.kind == integer && r.n == 0:
+		return idem.Result{}, nil
+	case r.kind == array && len(r.items) == 2 && r.items[0].kind == bulk && r.items[1].kind == integer:
+		return idem.Result{Value: r.items[0].text, Left: timeLeft(r.items[1].n)}, nil
+	}
+	return idem.Result{}, r.unexpected("a script")
+}
+
+// refusedCreate is a Create that the server refused. A full server refuses before
+// it looks; what is there can still be read, so that repeats of what is done are
+// answered while nothing new can begin.
+func (s *Store) refusedCreate(ctx context.Context, name string, r reply) (idem.Result, error) {
+	if code(r.text) != "OOM" {
+		return idem.Result{}, refusal(r.text)
+	}
+	there, err := s.Load(ctx, name)
+	if err != nil || there.Value == nil {
+		return idem.Result{}, refusal(r.text)
+	}
+	return there, nil
+}
+
+// lookThenSet is Create in the way in which it must not be made.
+func (s *Store) lookThenSet(ctx context.Context, op *idem.Op) (idem.Result, error) {
+	r, err := s.call(ctx, op.Name, "GET", op.Name)
+	if err != nil || r.kind == bulk {
+		return idem.Result{Value: r.text}, err
+	}
+	_, err = s.call(ctx, op.Name, "SET", op.Name, op.Value, "PX", millis(op.TTL))
+	return idem.Result{Done: err == nil}, err
+}
+
+// admit tells what is wrong with an operation before anything of it is sent.
+func admit(op *idem.Op) error {
+	switch {
+	case op.Kind == idem.OpLoad:
+		return nil
+	case op.TTL <= 0:
+		return fmt.Errorf("redisstore: a time to live of %v: every record has one above zero", op.TTL)
+	case len(op.Value) > MaxValue:
+		return fmt.Errorf("redisstore: a value of %d bytes: the limit is %d", len(op.Value), MaxValue)
+	case op.Name == "" || len(op.Name) > maxName:
+		return fmt.Errorf("redisstore: a name of %d bytes: it has 1 to %d", len(op.Name), maxName)
+	}
+	return nil
+}
+
+// What PTTL answers besides a time.
+const (
+	pttlForever = -1
+	pttlGone    = -2
+)
+
+// millis is a time to live as Redis takes it: rounded up, because it must not be
+// shorter than asked.
+func millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// timeLeft is what PTTL told. A key is still there in the last millisecond, when
+// PTTL says 0, and any PTTL may be told just before the millisecond turns: one
+// more is never less than the truth, and never the "not told" of a zero.
+func timeLeft(pttl int64) time.Duration {
+	if pttl < 0 {
+		return 0
+	}
+	return time.Duration(pttl+1) * time.Millisecond
+}
