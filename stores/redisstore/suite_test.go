@@ -90,7 +90,7 @@ func byScript(s *redisstore.Store) idem.Store { s.ClaimByScript(); return s }
 
 // declared is what every store of this package declares.
 func declared() storetest.Factory {
-	return storetest.Factory{Clock: true, Describes: true, Indexes: true, Scans: true, MaxValue: redisstore.MaxValue}
+	return storetest.Factory{Clock: true, Describes: true, Batches: true, Indexes: true, Scans: true, MaxValue: redisstore.MaxValue}
 }
 
 func onMiniredis(t testing.TB, see func(*redisstore.Store) idem.Store) storetest.Factory {
