@@ -14,19 +14,24 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 	if !g.steps && !g.watch.chosen[StepStore] {
 		return op.on(context.Background(), g.store)
 	}
-	ctx = context.WithoutCancel(ctx)
-	if g.steps {
-		if g.describe.Local { // behind a decorator, which may be slow; a busy machine is, too
-			limit = max(limit, settleWait)
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(WithStoreStep(ctx, step), limit)
-		defer cancel()
-	}
+	ctx, cancel := g.bounded(ctx, step, limit)
+	defer cancel()
 	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step})
 	res, err := op.on(ctx, g.store)
 	end.End(StepResult{Err: err})
 	return res, err
+}
+
+// bounded is the context of a call of the store, or of an exchange.
+func (g *Guard) bounded(ctx context.Context, step string, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx = context.WithoutCancel(ctx)
+	if !g.steps {
+		return ctx, func() {}
+	}
+	if g.describe.Local { // behind a decorator, which may be slow; a busy machine is, too
+		limit = max(limit, settleWait)
+	}
+	return context.WithTimeout(WithStoreStep(ctx, step), limit)
 }
 
 // askTries is how often a call is made before its outcome stays unknown.

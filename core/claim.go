@@ -62,6 +62,7 @@ type Claim struct {
 	due      time.Time // when the next renewal is due
 	keepAt   time.Time // keeper: when the claim next needs looking at
 	position int       // keeper: place in its heap, -1 outside
+	queued   bool      // keeper: its renewal is due or under way
 }
 
 // send is one value on its way, and the moment before it was first sent: a

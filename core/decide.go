@@ -17,10 +17,15 @@ type found struct {
 	unread error // why value cannot be read
 }
 
+// readFound reads what a store says, for those who ask whose it is. A sealed
+// answer is held until somebody opens it: see Guard.read.
 func readFound(r Result) found {
 	f := found{value: r.Value, left: r.Left}
 	if f.value != nil {
 		f.rec, f.unread = decodeRecord(f.value)
+	}
+	if f.unread == nil && f.rec.sealed {
+		f.unread = errNoSealer
 	}
 	return f
 }

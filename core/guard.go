@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,18 @@ type Config struct {
 	Signer  *Signer
 	NameKey NameKey
 
+	// Sealer seals kept answers and notes; without it they are kept in the clear.
+	// A guard that seals holds a record whose answer is not sealed as uncertain,
+	// because anybody who can write to the store could have put it there, unless
+	// ReadUnsealed says otherwise: leave that on for one retention where sealing
+	// begins while records live.
+	Sealer       *Sealer
+	ReadUnsealed bool
+
 	Prefix string // of every record's name; "idem:" if empty
+
+	// Funcs are the functions that policies name as key sources, func:NAME.
+	Funcs map[string]KeyFunc
 
 	// Unscoped allows intents without a scope: everybody shares one.
 	Unscoped bool
@@ -59,11 +71,17 @@ type Config struct {
 type Guard struct {
 	store    Store
 	describe Description
-	steps    bool // store calls carry their step
+	steps    bool    // store calls carry their step
+	batcher  Batcher // the store, where it takes many calls at once
 	signer   *Signer
+	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
 	prefix   string
+	funcs    map[string]KeyFunc
 	unscoped bool
+
+	readUnsealed bool // although the guard seals
+
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
 	watch    *watch
@@ -139,7 +157,7 @@ func (g *Guard) Stats() Stats {
 // a fingerprint choice that cannot be told from a policy's.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
-		store: cfg.Store, signer: cfg.Signer, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
+		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), funcs: maps.Clone(cfg.Funcs), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, settleWait),
 		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
@@ -151,7 +169,7 @@ func New(cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	g.running.seed = maphash.MakeSeed()
-	g.keeper = newKeeper(g.clock)
+	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
 	g.log.Info("idem started", "report", g.Report())
 	var refused *cardRefusal
@@ -180,6 +198,7 @@ func (g *Guard) configure(cfg Config) error {
 			g.steps = s.UsesStoreStep()
 		}
 		g.steps = g.steps || !g.describe.Local
+		g.batcher, _ = cfg.Store.(Batcher)
 	}
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
@@ -212,6 +231,9 @@ func (g *Guard) configure(cfg Config) error {
 	}
 	errs = append(errs, g.configureKeys(cfg, tokens)...)
 	errs = append(errs, g.configureResolvers(cfg)...)
+	if cfg.ReadUnsealed && cfg.Sealer == nil {
+		errs = append(errs, errors.New("config: ReadUnsealed is set, but Sealer is nil: without one everything is read as it is"))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("idem: the guard cannot be built:\n%w", err)
 	}
@@ -225,7 +247,7 @@ func (g *Guard) fits(p *Policy) error {
 	if p.OnDuplicate == Force && g.mayForce == nil {
 		err = errors.Join(err, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 	}
-	return err
+	return errors.Join(err, g.unknownFuncs(p))
 }
 
 func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {

@@ -83,10 +83,10 @@ func (q *inquiry) next(ctx context.Context) bool {
 	case stepCreate:
 		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
 	case stepTake:
-		c.followed = q.f.rec.note
+		c.followed = c.g.noteOf(c.id.name, &q.f.rec)
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, 0)))
 	case stepForce:
-		c.followed = q.f.rec.note
+		c.followed = c.g.noteOf(c.id.name, &q.f.rec)
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
 	case stepBury:
 		return q.buries(ctx)
@@ -97,7 +97,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 // claims makes the call a claim: one Create or Swap.
 func (q *inquiry) claims(op Op, mine record) {
 	q.rounds++
-	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
+	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encode(q.c.id.name, &mine), mine.retention()
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
@@ -147,7 +147,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
 	default:
-		q.f, q.have = readFound(res), true
+		q.f, q.have = q.c.g.read(q.c.id.name, res), true
 	}
 }
 

@@ -110,7 +110,7 @@ func (g *Guard) Records(ctx context.Context, names []string) ([]Record, error) {
 
 // recordOf is what a store said is under a name.
 func (g *Guard) recordOf(name string, res Result) Record {
-	f := readFound(res)
+	f := g.read(name, res)
 	r := Record{Name: name, Operation: g.OperationOf(name), Left: f.left, Unreadable: f.unread, found: f, g: g, hold: true}
 	if op := g.operation(r.Operation); op != nil {
 		r.hold = op.policy.OnCrash == Hold
@@ -118,7 +118,7 @@ func (g *Guard) recordOf(name string, res Result) Record {
 	if f.value == nil || f.unread != nil {
 		return r
 	}
-	r.State, r.Fence, r.Since, r.Note, r.ScopeHash = f.rec.state, f.rec.fence, f.rec.begun(), string(f.rec.note), string(f.rec.scope)
+	r.State, r.Fence, r.Since, r.Note, r.ScopeHash = f.rec.state, f.rec.fence, f.rec.begun(), string(g.noteOf(name, &f.rec)), string(f.rec.scope)
 	r.Effects, r.Forced = f.rec.flags&flagEffects != 0, f.rec.flags&flagForced != 0
 	r.Trace = unpackTrace(f.rec.trace)
 	if r.State == StateProcessing {

@@ -56,6 +56,9 @@ type Status struct {
 	Operation string
 	Since     time.Time     // when its last claim began; zero where there is no record
 	LeaseLeft time.Duration // of a running claim
+	// Note is what the run left in its record, "" where it left none or none that
+	// can be opened. It is for operators: a client is not told.
+	Note string
 }
 
 // Status looks up an intent without changing anything. StateAbsent means "not
@@ -69,14 +72,23 @@ func (g *Guard) Status(ctx context.Context, in Intent) (Status, error) {
 	}
 	if c := g.running.at(in.id.name); c != nil {
 		if f, ok := c.view(); ok {
-			return st.of(f, in.id.op.policy), nil
+			return g.told(st, in.id, f), nil
 		}
 	}
 	res, err := g.ask(ctx, "load", &Op{Kind: OpLoad, Name: in.id.name})
 	if err != nil {
 		return st, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
 	}
-	return st.of(readFound(res), in.id.op.policy), nil
+	return g.told(st, in.id, g.read(in.id.name, res)), nil
+}
+
+// told is a status with its note.
+func (g *Guard) told(st Status, id *identity, f found) Status {
+	st = st.of(f, id.op.policy)
+	if f.value != nil && f.unread == nil {
+		st.Note = string(g.noteOf(id.name, &f.rec))
+	}
+	return st
 }
 
 func (g *Guard) verified(ctx context.Context, in Intent) (Intent, error) {
@@ -133,7 +145,7 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 		if err != nil {
 			return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
 		}
-		f := readFound(res)
+		f := g.read(in.id.name, res)
 		done := res.Done || string(res.Value) == string(op.Value)
 		switch {
 		case done && op.Old != nil: // over RELEASED, which says that it had no effect

@@ -6,47 +6,74 @@ import (
 )
 
 // keeper looks after the leases of a guard's running claims: one goroutine, one
-// heap ordered by when a claim next needs looking at. A claim that is due is
-// ticked in a goroutine of its own, because its store call may block.
+// heap ordered by when a claim next needs looking at. It judges deadlines itself
+// and makes no call of the store: renewals that are due leave together, on one of
+// a few carriers, and while one is on its way its claim stays in the heap, so that
+// a slow store holds up nobody's deadline.
 type keeper struct {
-	clock *clock
-	mu    sync.Mutex
-	heap  []*Claim
-	armed time.Time // when the goroutine wakes next; zero: it sleeps until poked
-	poke  chan struct{}
-	quit  chan struct{}
-	work  sync.WaitGroup
+	g        *Guard
+	mu       sync.Mutex
+	heap     []*Claim
+	armed    time.Time // when the goroutine wakes next; zero: it sleeps until poked
+	queue    []*Claim  // whose renewals are due and not under way
+	carriers int       // that are under way
+	back     []*Claim  // of run: its own, kept to be used again
+	poke     chan struct{}
+	quit     chan struct{}
+	work     sync.WaitGroup
 }
 
-// longestNap bounds how long the keeper sleeps while claims run. A machine that
-// slept itself is noticed by then: its timers stood still, its wall clock did
-// not (PROTOCOL P5).
-const longestNap = time.Second
+const (
+	// longestNap bounds how long the keeper sleeps while claims run. A machine
+	// that slept itself is noticed by then: its timers stood still, its wall clock
+	// did not (PROTOCOL P5).
+	longestNap = time.Second
 
-// shortestNap keeps a claim that is past its time from being looked at without
-// a pause.
-const shortestNap = time.Millisecond
+	// shortestNap keeps a claim that is past its time from being looked at without
+	// a pause.
+	shortestNap = time.Millisecond
 
-func newKeeper(c *clock) *keeper {
-	k := &keeper{clock: c, poke: make(chan struct{}, 1), quit: make(chan struct{})}
+	// maxCarriers is how many exchanges with renewals are under way at once. What
+	// is due meanwhile waits for one to come back, and leaves with the others that
+	// do.
+	maxCarriers = 4
+
+	// soonShare is the part of a lease by which a renewal is early where another
+	// leaves anyway: a tenth of what lies between two.
+	soonShare = 30
+)
+
+func newKeeper(g *Guard) *keeper {
+	k := &keeper{g: g, poke: make(chan struct{}, 1), quit: make(chan struct{})}
 	k.work.Go(k.loop)
 	return k
 }
 
-// add puts a claim into the heap, to be ticked at due.
+// add puts a claim into the heap, to be looked at when a renewal is due.
 func (k *keeper) add(c *Claim, due time.Time) {
 	k.mu.Lock()
 	k.put(c, due)
+	early := k.wakes(due)
+	k.mu.Unlock()
+	if early {
+		k.wake()
+	}
+}
+
+// wakes tells whether the goroutine has to be woken for a look at due. k.mu is
+// held.
+func (k *keeper) wakes(due time.Time) bool {
 	early := k.armed.IsZero() || due.Before(k.armed)
 	if early {
 		k.armed = due
 	}
-	k.mu.Unlock()
-	if early {
-		select {
-		case k.poke <- struct{}{}:
-		default:
-		}
+	return early
+}
+
+func (k *keeper) wake() {
+	select {
+	case k.poke <- struct{}{}:
+	default:
 	}
 }
 
@@ -67,7 +94,7 @@ func (k *keeper) stop() {
 func (k *keeper) loop() {
 	timer := time.NewTimer(longestNap)
 	defer timer.Stop()
-	last := k.clock.now()
+	last := k.g.clock.now()
 	for {
 		nap, any := k.run(&last)
 		if any {
@@ -84,20 +111,47 @@ func (k *keeper) loop() {
 	}
 }
 
-// run ticks what is due and returns how long to sleep, and whether at all.
+// run judges what is due, sends renewals on their way and returns how long to
+// sleep, and whether at all.
 func (k *keeper) run(last *time.Time) (time.Duration, bool) {
-	now := k.clock.now()
+	now := k.g.clock.now()
 	slept := now.Round(0).Sub(last.Round(0)) - now.Sub(*last)
 	*last = now
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.heap) > 0 && (passed(k.heap[0].keepAt, now) || slept > longestNap/2) {
-		c := k.take(0)
-		k.work.Go(func() {
-			if next := c.tick(); !next.IsZero() {
-				k.add(c, latest(next, k.clock.now().Add(shortestNap)))
-			}
-		})
+	back := k.back[:0]
+	for len(k.heap) > 0 {
+		c, soon := k.heap[0], time.Duration(0)
+		if len(k.queue) > 0 {
+			soon = c.policy().Lease / soonShare
+		}
+		if !passed(c.keepAt.Add(-soon), now) && slept <= longestNap/2 {
+			break
+		}
+		k.take(0)
+		renew, next, over := c.look(now, soon)
+		switch {
+		case over != nil:
+			k.work.Go(func() { c.stop(over) }) // it logs and wakes, which may take its time
+			continue
+		case next.IsZero():
+			continue
+		case renew && !c.queued:
+			c.queued = true
+			k.queue = append(k.queue, c)
+		}
+		c.keepAt = next
+		back = append(back, c)
+	}
+	for _, c := range back {
+		k.put(c, c.keepAt)
+	}
+	clear(back)
+	k.back = back
+	for len(k.queue) > 0 && k.carriers < maxCarriers {
+		k.carriers++
+		load := k.load()
+		k.work.Go(func() { k.carry(load) })
 	}
 	if len(k.heap) == 0 {
 		k.armed = time.Time{}
@@ -106,6 +160,57 @@ func (k *keeper) run(last *time.Time) (time.Duration, bool) {
 	nap := min(longestNap, k.heap[0].keepAt.Sub(now))
 	k.armed = now.Add(nap)
 	return max(nap, 0), true
+}
+
+// load takes what one carrier carries out of the queue. k.mu is held.
+func (k *keeper) load() []*Claim {
+	select {
+	case <-k.quit:
+		return nil
+	default:
+	}
+	n := min(len(k.queue), maxPipeline)
+	load := k.queue[:n:n]
+	if k.queue = k.queue[n:]; len(k.queue) == 0 {
+		k.queue = nil
+	}
+	return load
+}
+
+// carry renews until nothing is due.
+func (k *keeper) carry(load []*Claim) {
+	for len(load) > 0 {
+		k.g.renewAll(load)
+		k.mu.Lock()
+		if load = k.load(); len(load) == 0 {
+			k.carriers--
+		}
+		k.mu.Unlock()
+	}
+}
+
+// renewed takes a claim back from a carrier, to be looked at again at next.
+func (k *keeper) renewed(c *Claim, next time.Time) {
+	k.mu.Lock()
+	c.queued = false
+	early := false
+	if c.position >= 0 {
+		c.keepAt = latest(next, k.g.clock.now().Add(shortestNap))
+		k.up(c.position)
+		k.down(c.position)
+		early = k.wakes(c.keepAt)
+	}
+	k.mu.Unlock()
+	if early {
+		k.wake()
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // put, take, up and down are a binary heap that knows where each claim stands.

@@ -20,44 +20,53 @@ type pending struct {
 
 var errUnknown = errors.New("idem: the outcome of the write is unknown")
 
-// tick looks at a running claim: ends its context where it is lost or over,
-// renews it where that is due, and says when to look again (zero: never).
-func (c *Claim) tick() time.Time {
-	now := c.g.clock.now()
+// look judges a running claim without a call of the store: whether its run is
+// over and why, whether a renewal is due within the time given by soon, and when
+// to look again (zero: never). While a renewal is on its way the deadline stands
+// as it was.
+func (c *Claim) look(now time.Time, soon time.Duration) (renew bool, next time.Time, over error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.ended || c.lost != nil {
-		c.mu.Unlock()
-		return time.Time{}
+		return false, time.Time{}, nil
 	}
 	deadline, end := c.deadline, c.start.Add(c.policy().MaxRun)
-	c.mu.Unlock()
 	if c.bare { // there is no lease to lose
 		deadline = end.Add(c.policy().Lease)
 	}
 	switch {
 	case passed(deadline, now) && !broken.Is(broken.P5NoDeadline):
-		c.lose(ErrClaimLost)
-		return time.Time{}
+		return false, time.Time{}, ErrClaimLost
 	case passed(end, now) && !broken.Is(broken.P4NoMaxRun):
-		c.end(ErrMaxRun)
-		return time.Time{}
+		return false, time.Time{}, ErrMaxRun
 	case c.bare || broken.Is(broken.P4NoRenewal):
-		return earliest(deadline, end)
+		return false, earliest(deadline, end), nil
+	case passed(c.due.Add(-soon), now):
+		return true, earliest(deadline, end), nil
 	}
-	if !c.startWriting(false) { // a mark is on its way and renews as well
-		return earliest(now.Add(c.policy().Lease/20), deadline, end)
+	return false, earliest(c.due, deadline, end), nil
+}
+
+// stop ends a run that look found to be over.
+func (c *Claim) stop(why error) {
+	if why == ErrClaimLost {
+		c.lose(why)
+		return
 	}
-	defer c.stopWriting()
-	ctx, done := c.observe(&c.run, Step{Kind: StepRenew})
-	result, err := c.write(ctx, c.renewal(), min(c.g.describe.WorstCall, deadline.Sub(now)))
-	done.End(StepResult{Result: result, Err: err})
+	c.end(why)
+}
+
+// lookAgain is when a claim is to be looked at after a renewal: where that failed it
+// was only a blip, as far as we know, and it is made again soon.
+func (c *Claim) lookAgain(failed bool) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		// Only a blip, as far as we know: again soon, until the deadline.
-		return earliest(c.g.clock.now().Add(c.policy().Lease/20), c.deadline, end)
+	due := c.due
+	if failed {
+		due = c.g.clock.now().Add(c.policy().Lease / 20)
+		c.due = due
 	}
-	return earliest(c.due, c.deadline, end)
+	return earliest(due, c.deadline, c.start.Add(c.policy().MaxRun))
 }
 
 func earliest(first time.Time, more ...time.Time) time.Time {
@@ -69,22 +78,19 @@ func earliest(first time.Time, more ...time.Time) time.Time {
 	return first
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // lose ends the run because the claim is no longer ours, or may not be. Such
 // an owner never revives; its settle is still tried, from exactly what is in
 // the store.
 func (c *Claim) lose(why error) {
 	c.mu.Lock()
-	if c.lost == nil {
+	already := c.lost != nil
+	if !already {
 		c.lost = why
 	}
 	c.mu.Unlock()
+	if already {
+		return
+	}
 	c.g.log.LogAttrs(&c.run, slogError, "claim lost while it ran", attrOperation(c), attrKey(c))
 	c.end(why)
 }
@@ -140,9 +146,45 @@ func (c *Claim) next(change func(*record)) *pending {
 	if change != nil {
 		change(&r)
 	}
-	p := &pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+	p := &pending{rec: r, value: c.g.encode(c.id.name, &r), first: c.g.clock.now()}
 	c.sends = append(c.sends, send{r.counter, p.first})
 	return p
+}
+
+// renewAll renews claims, in one exchange where the store can.
+func (g *Guard) renewAll(claims []*Claim) {
+	type renewal struct {
+		renewing
+		end Ending
+	}
+	list := make([]renewal, 0, len(claims))
+	talks := make([]talk, 0, len(claims))
+	var ctx context.Context
+	now := g.clock.now()
+	for _, c := range claims {
+		if renew, _, _ := c.look(now, c.policy().Lease/soonShare); !renew { // it ended while it waited for a carrier
+			g.keeper.renewed(c, now)
+			continue
+		}
+		if !c.startWriting(false) { // a mark is on its way and renews as well
+			g.keeper.renewed(c, c.lookAgain(true))
+			continue
+		}
+		obs, end := c.observe(&c.run, Step{Kind: StepRenew})
+		list = append(list, renewal{renewing{c: c, p: c.renewal(), result: "ok"}, end})
+		talks = append(talks, &list[len(list)-1].renewing)
+		ctx = obs
+	}
+	if len(list) > 1 {
+		ctx = context.Background() // it belongs to none of them
+	}
+	g.together(ctx, g.describe.WorstCall, 1, talks)
+	for i := range list {
+		w := &list[i]
+		w.c.stopWriting()
+		w.end.End(StepResult{Result: w.result, Err: w.err})
+		g.keeper.renewed(w.c, w.c.lookAgain(w.err != nil))
+	}
 }
 
 // maxSwaps bounds how often an owner follows what it is told is there.

@@ -41,6 +41,7 @@ type Step struct {
 	Record    string // the record's name, which holds a keyed hash and never the key: see KeyHash
 	Source    string // where the key came from: token, header, json, form, path, func, none
 	Call      string // for StepStore: claim, renew, settle, bury, load or scan
+	Items     int    // for StepStore: how many calls one exchange carries, 0 for a call alone
 	Attempt   int    // for repeated work: 1 is the first
 	Link      []byte // for StepWait, StepReplay and StepReconcile: the traceparent kept by the run that did the work
 }

@@ -16,7 +16,7 @@ type Policy struct {
 	Operation string // system:domain:action
 	Preset    Preset
 
-	Key         []string // key sources in order: "token", "header:NAME"
+	Key         []string // key sources in order, the first that is there: see [ParseKeySource]
 	KeyRequired YesNo    // whether a request without key or token is refused
 	Methods     []string // the guarded HTTP methods; POST and PATCH if empty
 	Context     string   // where a token's context stands in the request, such as "path:id" or "form:cart"; empty: none
@@ -214,11 +214,7 @@ func (p *Policy) check(store Description) error {
 			wrong("%s %q is none of %v", c.name, string(c.got), c.may)
 		}
 	}
-	for _, source := range p.Key {
-		if name, isHeader := strings.CutPrefix(source, "header:"); source != "token" && (!isHeader || name == "") {
-			wrong("key source %q is none of token, header:NAME", source)
-		}
-	}
+	p.checkKeys(wrong)
 	for _, m := range p.Methods {
 		if slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, m) {
 			wrong("method %s is safe by definition and cannot be guarded", m)
@@ -258,6 +254,8 @@ func (p *Policy) checkPlaces(wrong func(string, ...any)) {
 	kind, name, _ := strings.Cut(p.Context, ":")
 	if p.Context != "" && (name == "" || !slices.Contains([]string{"path", "query", "header", "form", "json"}, kind)) {
 		wrong("context %q is none of path:NAME, query:NAME, header:NAME, form:NAME, json:/POINTER", p.Context)
+	} else if err := (KeyPlace{kind, name}).check(); err != nil && p.Context != "" {
+		wrong("context %q: %w", p.Context, err)
 	}
 	for _, trait := range p.Traits {
 		if trait != "ip" && trait != "user-agent" {

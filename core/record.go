@@ -56,10 +56,13 @@ type owner [12]byte
 //	28  1  fingerprint version
 //	29 15  fingerprint
 //	44     if flagged, the tail: {tag 1, length 2, bytes}*, tag 0
-//	 …     if an answer is kept: its form (1 whole, 2 partial), then its bytes
+//	 …     if an answer is kept: its form (1 whole, 2 partial; 0xa4 and 0xa8 the
+//	       same, sealed), then its bytes
 //
 // It changes by a new version only, and a version is read one release before
-// it is written.
+// it is written. A sealed answer has a form of its own, so that whoever cannot
+// open it holds the record; a sealed note has a tag of its own, so that whoever
+// cannot open it passes it over.
 type record struct {
 	state    State
 	flags    byte
@@ -74,6 +77,12 @@ type record struct {
 	scope    []byte // hash of the scope in hex, where the operation has a resolver
 	payload  Payload
 	answered bool // payload is there; empty answers are answers
+
+	// As they were read, and not opened: see sealed.go. A note takes the place of
+	// a sealed one.
+	sealedNote   []byte
+	unsealedNote bool // there was a note that is not read, as it is not sealed
+	sealed       bool // the bytes of payload are
 }
 
 const (
@@ -82,12 +91,17 @@ const (
 	maxNote       = 256
 	traceSize     = 25
 
-	tagTrace byte = 1
-	tagNote  byte = 2
-	tagScope byte = 3
+	tagTrace      byte = 1
+	tagNote       byte = 2
+	tagSealedNote byte = 3
+	tagScope      byte = 4
 
-	formWhole   byte = 1
-	formPartial byte = 2
+	// No flip of one bit, or of three, makes one of the first two of one of the
+	// others.
+	formWhole         byte = 1
+	formPartial       byte = 2
+	formSealedWhole   byte = 0xa4
+	formSealedPartial byte = 0xa8
 )
 
 var errNewerRecord = errors.New("idem: the record was written by a newer version")
@@ -100,10 +114,15 @@ type Payload struct {
 	Partial bool
 }
 
-// append encodes r behind dst.
-func (r *record) append(dst []byte) []byte {
+// append encodes r behind dst and seals nothing.
+func (r *record) append(dst []byte) []byte { return r.appendSealed(dst, nil, "") }
+
+// appendSealed encodes r behind dst, with what s seals sealed for the record of
+// that name.
+func (r *record) appendSealed(dst []byte, s *Sealer, name string) []byte {
+	begin := len(dst)
 	flags := r.flags &^ flagTail
-	if len(r.trace) > 0 || len(r.note) > 0 || len(r.scope) > 0 {
+	if len(r.trace) > 0 || len(r.note) > 0 || len(r.sealedNote) > 0 || len(r.scope) > 0 {
 		flags |= flagTail
 	}
 	var head [headSize]byte
@@ -121,18 +140,43 @@ func (r *record) append(dst []byte) []byte {
 	dst = append(dst, head[:]...)
 	if flags&flagTail != 0 {
 		dst = appendField(dst, tagTrace, r.trace)
-		dst = appendField(dst, tagNote, r.note)
+		switch {
+		case len(r.note) == 0:
+			dst = appendField(dst, tagSealedNote, r.sealedNote)
+		case s.sealing():
+			dst = appendField(dst, tagSealedNote, s.seal(nil, name, sealsNote, r.noteBound(nil), r.note))
+		default:
+			dst = appendField(dst, tagNote, r.note)
+		}
 		dst = appendField(dst, tagScope, r.scope)
 		dst = append(dst, 0)
 	}
-	if r.answered {
-		form := formWhole
-		if r.payload.Partial {
-			form = formPartial
-		}
-		dst = append(append(dst, form), r.payload.Bytes...)
+	switch {
+	case !r.answered:
+		return dst
+	case r.sealed || !s.sealing():
+		return append(append(dst, r.form(r.sealed)), r.payload.Bytes...)
 	}
-	return dst
+	dst = append(dst, r.form(true))
+	return s.seal(dst, name, sealsAnswer, dst[begin:], r.payload.Bytes)
+}
+
+// form is the byte in front of the answer.
+func (r *record) form(sealed bool) byte {
+	switch {
+	case sealed && r.payload.Partial:
+		return formSealedPartial
+	case sealed:
+		return formSealedWhole
+	case r.payload.Partial:
+		return formPartial
+	}
+	return formWhole
+}
+
+// noteBound appends what the seal of a note covers: whose it is.
+func (r *record) noteBound(dst []byte) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, r.owner[:]...), r.fence)
 }
 
 func appendField(dst []byte, tag byte, field []byte) []byte {
@@ -144,8 +188,11 @@ func appendField(dst []byte, tag byte, field []byte) []byte {
 
 // size is the number of bytes that append adds.
 func (r *record) size() int {
-	n := headSize
-	for _, field := range [...][]byte{r.trace, r.note, r.scope} {
+	n, note := headSize, r.note
+	if len(note) == 0 {
+		note = r.sealedNote
+	}
+	for _, field := range [...][]byte{r.trace, note, r.scope} {
 		if len(field) > 0 {
 			n += 3 + len(field)
 		}
@@ -190,11 +237,13 @@ func decodeRecord(value []byte) (r record, err error) {
 		}
 	}
 	if len(rest) > 0 {
-		if rest[0] != formWhole && rest[0] != formPartial {
+		r.answered = true
+		r.payload.Bytes = rest[1:]
+		r.sealed = rest[0] == formSealedWhole || rest[0] == formSealedPartial
+		r.payload.Partial = rest[0] == formPartial || rest[0] == formSealedPartial
+		if rest[0] != r.form(r.sealed) {
 			return r, errNewerRecord
 		}
-		r.answered = true
-		r.payload = Payload{Bytes: rest[1:], Partial: rest[0] == formPartial}
 	}
 	return r, nil
 }
@@ -223,6 +272,8 @@ func (r *record) readTail(rest []byte) ([]byte, error) {
 			r.trace = rest[:n:n]
 		case tagNote:
 			r.note = rest[:n:n]
+		case tagSealedNote:
+			r.sealedNote = rest[:n:n]
 		case tagScope:
 			r.scope = rest[:n:n]
 		}

@@ -32,6 +32,14 @@ func (g *Guard) Report() string {
 	} else {
 		fmt.Fprintf(&b, ", its clock is not told: hosts must agree within %v\n", slack)
 	}
+	switch {
+	case !g.sealer.sealing():
+		fmt.Fprintf(&b, "answers and notes are kept in the clear: %v\n", g.sealer)
+	case g.readUnsealed:
+		fmt.Fprintf(&b, "answers and notes are sealed: %v; what is not sealed is read all the same\n", g.sealer)
+	default:
+		fmt.Fprintf(&b, "answers and notes are sealed: %v\n", g.sealer)
+	}
 	for _, p := range g.Policies() {
 		op := g.operation(p.Operation)
 		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",

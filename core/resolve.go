@@ -98,9 +98,10 @@ func (g *Guard) Resolve(ctx context.Context, seen Record, res Resolution, by By)
 	var mine owner
 	_, _ = rand.Read(mine[:]) // never fails
 	next := resolved(seen.found, mine, uint64(g.clock.corrected().UnixMicro()), state)
+	next.note, next.sealedNote = g.noteOf(seen.Name, &seen.rec), nil // a sealed one is bound to its owner
 	if state != StateReleased {
 		next.answered, next.payload = true, res.Payload
-		if next.size() > g.describe.MaxValue {
+		if g.encodedSize(&next) > g.describe.MaxValue {
 			next.payload = Payload{Partial: true}
 		}
 	}
@@ -136,7 +137,7 @@ func (g *Guard) replace(ctx context.Context, seen Record, next record) (Record, 
 		}
 		next.t0 = max(next.t0, uint32(op.policy.Retention/time.Second))
 	}
-	op := Op{Kind: OpSwap, Name: seen.Name, Old: seen.value, Value: next.append(nil), TTL: next.retention()}
+	op := Op{Kind: OpSwap, Name: seen.Name, Old: seen.value, Value: g.encode(seen.Name, &next), TTL: next.retention()}
 	res, err := g.ask(ctx, "settle", &op)
 	switch {
 	case err != nil:

@@ -103,7 +103,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 		if out == Fails {
 			r.state = StateFailed
 		}
-		if r.size() > c.g.describe.MaxValue {
+		if c.g.encodedSize(&r) > c.g.describe.MaxValue {
 			r.payload = Payload{Partial: true}
 		}
 	case Releases:
@@ -112,7 +112,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	default:
 		r.state = StateUncertain
 	}
-	c.final = pending{rec: r, value: r.append(make([]byte, 0, r.size())), first: c.g.clock.now()}
+	c.final = pending{rec: r, value: c.g.encode(c.id.name, &r), first: c.g.clock.now()}
 	return &c.final
 }
 

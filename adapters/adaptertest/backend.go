@@ -49,6 +49,9 @@ type NodeOptions struct {
 	ClockOffset, Past time.Duration
 	// Ring lists the ids of the signing keys, the one that signs first; nil is {1}.
 	Ring []int
+	// Sealing lists the ids of the sealing keys, the one that seals first; nil is
+	// no sealer.
+	Sealing []int
 	// NameKey names one of several name keys; "" is the usual one.
 	NameKey string
 	// Ledger is the file in which runs are counted.

@@ -24,6 +24,7 @@ type BedConfig struct {
 	Prefix   string        // of record names; "idem:" if empty
 	NameKey  idem.NameKey
 	Signer   *idem.Signer
+	Sealer   *idem.Sealer // nil: answers are kept in the clear
 
 	// ClockOffset shifts every reading of the host's clock. Past does the same
 	// backwards and also keeps the guard from asking the store for its time, so
@@ -74,9 +75,10 @@ func NewBed(cfg BedConfig) (*Bed, error) {
 	var err error
 	b.Guard, err = idem.New(idem.Config{
 		ForceAuthorizer: func(_ context.Context, in idem.Intent) bool { return in.Scope == mayForce },
+		Funcs:           keyFuncs(),
 
 		Store: b.watch.over(b.Faults.Wrap(store)), Policies: cfg.Policies, Prefix: cfg.Prefix,
-		NameKey: cfg.NameKey, Signer: cfg.Signer, Observer: b.watch, Logger: logger,
+		NameKey: cfg.NameKey, Signer: cfg.Signer, Sealer: cfg.Sealer, Observer: b.watch, Logger: logger,
 		Clock: b.clock,
 	})
 	if err != nil {

@@ -37,9 +37,13 @@ func startGuard(adapter Adapter, sh *Shared, o NodeOptions) (*guardNode, error) 
 	if err != nil {
 		return nil, errors.Join(err, n.closing())
 	}
+	sealer, err := TestSealer(o.Sealing...)
+	if err != nil {
+		return nil, errors.Join(err, n.closing())
+	}
 	n.bed, err = NewBed(BedConfig{
 		Store: store, Policies: append(Policies(), SuitePolicies(idem.Describe(store))...), Prefix: sh.Prefix,
-		NameKey: TestNameKey(o.NameKey), Signer: signer, ClockOffset: o.ClockOffset, Past: o.Past,
+		NameKey: TestNameKey(o.NameKey), Signer: signer, Sealer: sealer, ClockOffset: o.ClockOffset, Past: o.Past,
 		Control: true, Advance: sh.Advance, Ledger: o.Ledger, Log: n.log,
 	})
 	if err != nil {

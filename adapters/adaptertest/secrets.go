@@ -33,3 +33,20 @@ func TestSigner(ids ...int) (*idem.Signer, error) {
 	}
 	return idem.NewSigner(ring...)
 }
+
+// TestSealer is a ring of test keys: ids[0] seals, the others open. None at all is
+// no sealer, nil.
+func TestSealer(ids ...int) (*idem.Sealer, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ring := make([]idem.SealingKey, len(ids))
+	for i, id := range ids {
+		if id < 0 || id > 255 {
+			return nil, fmt.Errorf("test sealing key %d: an id is 0 to 255", id)
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "a sealing key for tests, known to everybody %d", id))
+		ring[i] = idem.SealingKey{ID: uint8(id), Secret: sum[:], OpenOnly: i > 0}
+	}
+	return idem.NewSealer(ring...)
+}

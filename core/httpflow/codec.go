@@ -1,6 +1,7 @@
 package httpflow
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,16 +11,19 @@ import (
 
 // codec keeps replies as bytes:
 //
-//	0  1  version
+//	0  1  version: 1, or 2 where the body is compressed
 //	1  …  status, number of fields, bytes of all fields (uvarints)
 //	   …  per field: code 1 (0: the name's length and bytes follow, else its
 //	      place in fieldNames), the value's length (uvarint) and bytes
-//	   …  the body, to the end
+//	   …  the body, to the end; compressed: its length (uvarint), then DEFLATE (RFC 1951)
 //
 // A new layout is a new version, read one release before it is written.
 type codec struct{}
 
-const replyVersion = 1
+const (
+	replyVersion           = 1
+	replyVersionCompressed = 2
+)
 
 // fieldNames are common names, kept as their place in this list. It only grows
 // at its end.
@@ -57,6 +61,12 @@ func (codec) Encode(r *Reply) (idem.Payload, error) {
 		}
 		b = append(binary.AppendUvarint(b, uint64(len(f.Value))), f.Value...)
 	}
+	if _, encoded := r.field("Content-Encoding"); len(r.Body) >= compressFrom && !encoded {
+		if smaller, helps := compressed(b, r.Body); helps {
+			smaller[0] = replyVersionCompressed
+			return idem.Payload{Bytes: bytes.Clone(smaller), Partial: r.Partial}, nil
+		}
+	}
 	return idem.Payload{Bytes: append(b, r.Body...), Partial: r.Partial}, nil
 }
 
@@ -72,12 +82,13 @@ func sized(s string) int {
 var errReply = errors.New("httpflow: the kept answer is cut off or damaged")
 
 // Decode reads what Encode wrote. Bytes that are not of that form are an error,
-// never an answer. The body points into p.
+// never an answer. A body that was not
+// compressed points into p.
 func (codec) Decode(p idem.Payload) (*Reply, error) {
 	if len(p.Bytes) == 0 && p.Partial { // nothing at all was kept
 		return &Reply{Partial: true}, nil
 	}
-	if len(p.Bytes) == 0 || p.Bytes[0] != replyVersion {
+	if len(p.Bytes) == 0 || p.Bytes[0] != replyVersion && p.Bytes[0] != replyVersionCompressed {
 		return nil, fmt.Errorf("%w: version unknown", errReply)
 	}
 	b := p.Bytes[1:]
@@ -104,6 +115,12 @@ func (codec) Decode(p idem.Payload) (*Reply, error) {
 	}
 	if text != "" {
 		return nil, errReply
+	}
+	if p.Bytes[0] == replyVersionCompressed {
+		var err error
+		if r.Body, err = expanded(r.Body); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }

@@ -64,7 +64,7 @@ func TestCodecRefusesWhatItDidNotWrite(t *testing.T) {
 		}
 	}
 	for name, b := range map[string]string{
-		"nothing": "", "a newer version": "\x02\xc9\x01\x00\x00", "status 0": "\x01\x00\x00\x00", "status 1000": "\x01\xe8\x07\x00\x00",
+		"nothing": "", "a newer version": "\x03\xc9\x01\x00\x00", "status 0": "\x01\x00\x00\x00", "status 1000": "\x01\xe8\x07\x00\x00",
 		"more fields than bytes": "\x01\xc9\x01\x7f\x02\x01\x00", "an unknown name": "\x01\xc9\x01\x01\x02\xff\x00",
 		"an empty name": "\x01\xc9\x01\x01\x03\x00\x00\x00", "a head that is too long": "\x01\xc9\x01\x00\x01x", "an endless number": "\x01" + strings.Repeat("\xff", 11),
 	} {

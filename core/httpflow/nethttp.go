@@ -47,6 +47,15 @@ func (r NetRequest) Header(name string) []string {
 	return nil
 }
 
+// Unescaped returns a path value with its percent-encoding undone, of frameworks
+// that route by the raw path where net/http keeps one.
+func (r NetRequest) Unescaped(value string) string {
+	if r.URL.RawPath == "" {
+		return value
+	}
+	return Unescaped(value)
+}
+
 // RemoteAddr returns address:port of the peer.
 func (r NetRequest) RemoteAddr() string { return r.Request.RemoteAddr }
 

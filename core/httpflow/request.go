@@ -3,6 +3,7 @@ package httpflow
 import (
 	"context"
 	"io"
+	"net/url"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -23,8 +24,8 @@ type Request interface {
 	// Header returns the values of all field lines of that name, in order, nil
 	// if there are none. Names are spelt in any case; "Host" is a header here.
 	Header(name string) []string
-	// PathValue returns what the route's wildcard of that name matched, "" if
-	// there is none.
+	// PathValue returns what the route's wildcard of that name matched, its
+	// percent-encoding undone, "" if there is none.
 	PathValue(name string) string
 	// RemoteAddr is the peer of the connection: an address, or address:port.
 	RemoteAddr() string
@@ -88,6 +89,16 @@ type Verdict = idem.Verdict
 // FieldReader is told field lines, one by one. The strings need to hold only
 // until the answer has left.
 type FieldReader interface{ Field(name, value string) }
+
+// Unescaped undoes the percent-encoding of a path value, for adapters whose
+// framework hands it out as it stands on the request line: two spellings of one
+// path are one key. What cannot be read as encoded stays as it is.
+func Unescaped(value string) string {
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
+}
 
 // Lines makes strings of their own of field lines that are bytes.
 func Lines(lines [][]byte) []string {

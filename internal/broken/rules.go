@@ -46,6 +46,8 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S6SealUnbound
+	S6BrokenSealIsAbsent
 	S9PipelineAsOne
 	S9CallsLeaveAlone
 	P13ResolvedTooSoon
@@ -108,6 +110,8 @@ var Rules = []Entry{
 	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
 	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
 	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
+	{S6SealUnbound, "S6-seal-unbound", "core", "TestS6_ASealBindsTheAnswerToItsRecord", "a seal covers neither the record's name nor what stands before the answer"},
+	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestP13_AResolverWaitsOneMoreLease", "a crashed run is resolved as soon as its lease ran out"},

@@ -24,7 +24,7 @@ type options struct {
 	suite, tied, mini, serveMini bool
 	prefix, ledger, nameKey      string
 	past                         time.Duration
-	ring                         []int
+	ring, sealing                []int
 	lose                         float64
 	seed                         uint64
 }
@@ -54,7 +54,7 @@ func parse(name string, args []string, forTests bool, errOut io.Writer) (options
 	} {
 		absent[flag] = set.String(flag, "", what+" (not there yet)")
 	}
-	policy, ring := "", ""
+	policy, ring, sealing := "", "", ""
 	set.StringVar(&policy, "policy", "", "a file with a JSON array of policies that replace the built-in ones by operation")
 	if forTests {
 		set.BoolVar(&o.suite, "suite", false, "serve the policies of the statement suite too")
@@ -66,6 +66,7 @@ func parse(name string, args []string, forTests bool, errOut io.Writer) (options
 		set.StringVar(&o.nameKey, "name-key", "", "which of the test name keys")
 		set.DurationVar(&o.past, "past", 0, "live so long ago, whatever the store's clock says")
 		set.StringVar(&ring, "ring", "", "ids of the test signing keys, the one that signs first")
+		set.StringVar(&sealing, "sealing", "", "ids of the test sealing keys, the one that seals first; none seal nothing")
 		set.Float64Var(&o.lose, "lose", 0, "the chance with which a store call's reply is lost")
 		set.Uint64Var(&o.seed, "seed", 1, "of that chance")
 	}
@@ -87,14 +88,26 @@ func parse(name string, args []string, forTests bool, errOut io.Writer) (options
 			errs = append(errs, fmt.Errorf("-policy: %w", err))
 		}
 	}
-	if ring != "" {
-		for _, text := range strings.Split(ring, ",") {
-			id, err := strconv.Atoi(text)
-			errs = append(errs, err)
-			o.ring = append(o.ring, id)
-		}
-	}
+	var ringErr, sealingErr error
+	o.ring, ringErr = ids(ring)
+	o.sealing, sealingErr = ids(sealing)
+	errs = append(errs, ringErr, sealingErr)
 	return o, errors.Join(errs...)
+}
+
+// ids reads numbers with commas between them; none of "".
+func ids(text string) (list []int, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, number := range strings.Split(text, ",") {
+		id, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no list of key ids: %w", text, err)
+		}
+		list = append(list, id)
+	}
+	return list, nil
 }
 
 func (o *options) check() error {

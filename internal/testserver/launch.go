@@ -79,12 +79,18 @@ func (l *Launcher) node(sh *adaptertest.Shared, adapter string, o adaptertest.No
 		"-adapter", adapter, "-suite", "-control", "-tied", "-call", o.Call().String(), "-ledger", o.Ledger,
 		"-clock-offset", o.ClockOffset.String(), "-past", o.Past.String(), "-name-key", o.NameKey,
 	}, sh.Flags...)
-	if len(o.Ring) > 0 {
-		ids := make([]string, len(o.Ring))
-		for i, id := range o.Ring {
+	for _, ring := range []struct {
+		flag string
+		ids  []int
+	}{{"-ring", o.Ring}, {"-sealing", o.Sealing}} {
+		if len(ring.ids) == 0 {
+			continue
+		}
+		ids := make([]string, len(ring.ids))
+		for i, id := range ring.ids {
 			ids[i] = strconv.Itoa(id)
 		}
-		args = append(args, "-ring", strings.Join(ids, ","))
+		args = append(args, ring.flag, strings.Join(ids, ","))
 	}
 	return l.Start(args...)
 }

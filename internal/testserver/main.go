@@ -128,8 +128,12 @@ func newBed(o options, store idem.Store, advance func(time.Duration) error) (*ad
 	if err != nil {
 		return nil, err
 	}
+	sealer, err := adaptertest.TestSealer(o.sealing...)
+	if err != nil {
+		return nil, err
+	}
 	cfg := adaptertest.BedConfig{
-		Store: store, Policies: policies, Prefix: o.prefix, NameKey: adaptertest.TestNameKey(o.nameKey), Signer: signer,
+		Store: store, Policies: policies, Prefix: o.prefix, NameKey: adaptertest.TestNameKey(o.nameKey), Signer: signer, Sealer: sealer,
 		ClockOffset: o.clockOffset, Past: o.past, Control: o.control, Advance: advance, Ledger: o.ledger,
 	}
 	if o.suite {
