@@ -24,7 +24,7 @@ type Claim struct {
 	trace    []byte
 	source   string
 	nonce    owner
-	followed []byte // note of the record that this claim followed
+	followed string // note of the record that this claim followed
 	force    bool
 	bare     bool   // it runs without a record: the store is out of reach and the policy open
 	meant    []byte // of a bare run: what its claim was to be swapped from
@@ -127,7 +127,7 @@ func (c *Claim) Kept() (Payload, bool) {
 // Followed returns the note of the record that this claim followed, where it
 // took the place of one: a release, a run that had crashed, or one it was forced
 // over. "" elsewhere.
-func (c *Claim) Followed() string { return string(c.followed) }
+func (c *Claim) Followed() string { return c.followed }
 
 // Origin returns the traceparent of the run that did the work, as its record
 // keeps it; nil where none is kept.

@@ -83,10 +83,10 @@ func (q *inquiry) next(ctx context.Context) bool {
 	case stepCreate:
 		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
 	case stepTake:
-		c.followed = c.g.noteOf(c.id.name, &q.f.rec)
+		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, 0)))
 	case stepForce:
-		c.followed = c.g.noteOf(c.id.name, &q.f.rec)
+		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
 	case stepBury:
 		return q.buries(ctx)
@@ -116,7 +116,7 @@ func (q *inquiry) buries(ctx context.Context) bool {
 		return false
 	}
 	r := q.c.fresh(StateBuried, 0)
-	r.trace, r.note, r.scope = nil, nil, nil
+	r.trace, r.note, r.scope = nil, nil, scopeHash{}
 	q.op = Op{Kind: OpCreate, Name: q.c.id.name, Value: r.append(nil), TTL: r.retention(), Step: "bury"}
 	return true
 }

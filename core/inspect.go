@@ -118,7 +118,7 @@ func (g *Guard) recordOf(name string, res Result) Record {
 	if f.value == nil || f.unread != nil {
 		return r
 	}
-	r.State, r.Fence, r.Since, r.Note, r.ScopeHash = f.rec.state, f.rec.fence, f.rec.begun(), string(g.noteOf(name, &f.rec)), string(f.rec.scope)
+	r.State, r.Fence, r.Since, r.Note, r.ScopeHash = f.rec.state, f.rec.fence, f.rec.begun(), string(g.noteOf(name, &f.rec)), f.rec.scope.String()
 	r.Effects, r.Forced = f.rec.flags&flagEffects != 0, f.rec.flags&flagForced != 0
 	r.Trace = unpackTrace(f.rec.trace)
 	if r.State == StateProcessing {

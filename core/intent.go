@@ -45,7 +45,7 @@ type identity struct {
 	bound  bool
 	issued time.Time
 	life   time.Duration
-	scope  []byte // hash of the scope, where the operation has a resolver
+	scope  scopeHash // zero where the operation has no resolver
 }
 
 // maxIntentKey bounds a key from a caller that is not HTTP.
@@ -73,7 +73,7 @@ func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 	}
 	id := &identity{op: op, bound: true}
 	if op.resolver != nil {
-		id.scope = []byte(g.names.scopeHash(in.Scope))
+		id.scope = g.names.scopeSum(in.Scope)
 	}
 	switch {
 	case !in.Token.IsZero():

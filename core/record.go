@@ -2,6 +2,7 @@ package idem
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -41,6 +42,16 @@ const (
 	flagTail                       // a tail of tagged fields follows the head
 )
 
+// scopeHash is the keyed hash of a scope, kept where the operation has a resolver.
+type scopeHash [8]byte
+
+func (s scopeHash) String() string {
+	if s == (scopeHash{}) {
+		return ""
+	}
+	return hex.EncodeToString(s[:])
+}
+
 // owner names one request's claim: random, made once, kept over every retry.
 type owner [12]byte
 
@@ -74,7 +85,7 @@ type record struct {
 	fp       Fingerprint
 	trace    []byte // packed trace context, 25 bytes
 	note     []byte
-	scope    []byte // hash of the scope in hex, where the operation has a resolver
+	scope    scopeHash // zero: not kept
 	payload  Payload
 	answered bool // payload is there; empty answers are answers
 
@@ -122,7 +133,7 @@ func (r *record) append(dst []byte) []byte { return r.appendSealed(dst, nil, "")
 func (r *record) appendSealed(dst []byte, s *Sealer, name string) []byte {
 	begin := len(dst)
 	flags := r.flags &^ flagTail
-	if len(r.trace) > 0 || len(r.note) > 0 || len(r.sealedNote) > 0 || len(r.scope) > 0 {
+	if len(r.trace) > 0 || len(r.note) > 0 || len(r.sealedNote) > 0 || r.scope != (scopeHash{}) {
 		flags |= flagTail
 	}
 	var head [headSize]byte
@@ -148,7 +159,9 @@ func (r *record) appendSealed(dst []byte, s *Sealer, name string) []byte {
 		default:
 			dst = appendField(dst, tagNote, r.note)
 		}
-		dst = appendField(dst, tagScope, r.scope)
+		if r.scope != (scopeHash{}) {
+			dst = appendField(dst, tagScope, r.scope[:])
+		}
 		dst = append(dst, 0)
 	}
 	switch {
@@ -192,10 +205,13 @@ func (r *record) size() int {
 	if len(note) == 0 {
 		note = r.sealedNote
 	}
-	for _, field := range [...][]byte{r.trace, note, r.scope} {
+	for _, field := range [...][]byte{r.trace, note} {
 		if len(field) > 0 {
 			n += 3 + len(field)
 		}
+	}
+	if r.scope != (scopeHash{}) {
+		n += 3 + len(r.scope)
 	}
 	if n > headSize {
 		n++ // the tail's end
@@ -275,7 +291,7 @@ func (r *record) readTail(rest []byte) ([]byte, error) {
 		case tagSealedNote:
 			r.sealedNote = rest[:n:n]
 		case tagScope:
-			r.scope = rest[:n:n]
+			copy(r.scope[:], rest[:n])
 		}
 		rest = rest[n:]
 	}
