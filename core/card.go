@@ -2,8 +2,6 @@ package idem
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -33,9 +31,10 @@ const (
 
 // cardState is what a guard remembers of a card.
 type cardState struct {
-	mu    sync.RWMutex
-	read  bool
-	since time.Time
+	mu       sync.RWMutex
+	read     bool
+	since    time.Time
+	policies policyNotes
 	// refused is why nothing can be judged under this card, nil or empty while
 	// it can: see cardRefusal.
 	refused atomic.Pointer[cardRefusal]
@@ -211,7 +210,7 @@ func (g *Guard) syncCard(ctx context.Context, op, next *operation) error {
 func (g *Guard) newCard(op *operation) card {
 	return card{
 		Version: 1, Since: g.clock.corrected().UnixMicro(), NameKey: g.names.checkValue(),
-		Fingerprints: []string{op.policy.Fingerprint.String()}, Retention: op.policy.keptSeconds(), Policy: op.policyHash(),
+		Fingerprints: []string{op.policy.Fingerprint.String()}, Retention: op.policy.keptSeconds(), Policy: op.hash,
 	}
 }
 
@@ -295,6 +294,7 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 	change := c.choose(p.Fingerprint.String(), first || swapping)
 	op.card.remember(&c, p.Fingerprint.String())
 	change = g.retain(ctx, op, &c, p) || change
+	change = g.notice(ctx, op.orRunning(next), &c, first || swapping) || change
 	if res.Left > 0 && res.Left < cardLife/2 {
 		change = true
 	}
@@ -305,15 +305,8 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 		return card{}, nil
 	}
 	c.Counter++
-	c.Policy = op.orRunning(next).policyHash()
+	c.Policy = op.orRunning(next).hash
 	return c, nil
-}
-
-// policyHash is a short hash of a policy, to notice that processes differ.
-func (op *operation) policyHash() string {
-	text, _ := json.Marshal(*op.policy) // plain data: it cannot fail
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
 }
 
 // Ready returns nil when the store answers and every operation's card was

@@ -109,6 +109,7 @@ type Guard struct {
 type operation struct {
 	*standing
 	policy *Policy
+	hash   string // of the policy, to notice that processes differ
 	margin time.Duration
 	life   byte // code of the life of new tokens
 }
@@ -184,9 +185,6 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// maxPrefix leaves room for the longest operation in a name of 200 bytes.
-const maxPrefix = 64
-
 // configure checks cfg and fills in g; it starts nothing.
 func (g *Guard) configure(cfg Config) error {
 	var errs []error
@@ -203,9 +201,7 @@ func (g *Guard) configure(cfg Config) error {
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
 	}
-	if len(g.prefix) > maxPrefix || strings.ContainsFunc(g.prefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, fmt.Errorf("config: Prefix must be at most %d bytes of printable ASCII without spaces", maxPrefix))
-	}
+	errs = append(errs, validPrefix(g.prefix))
 	if cfg.SettleWait < 0 {
 		errs = append(errs, fmt.Errorf("config: SettleWait %v is negative", cfg.SettleWait))
 	}
@@ -317,7 +313,9 @@ func (g *Guard) operation(name string) *operation {
 // under returns an operation under a policy that was checked.
 func (g *Guard) under(s *standing, p *Policy) *operation {
 	life, _ := lifeCode(p.TokenLife)
-	return &operation{standing: s, policy: p, margin: g.margin(p), life: life}
+	hash := hashOf(p)
+	s.card.runs(hash)
+	return &operation{standing: s, policy: p, hash: hash, margin: g.margin(p), life: life}
 }
 
 // Policy returns the running policy of an operation, defaults filled in, and

@@ -22,7 +22,7 @@ func attrError(err error) slog.Attr { return slog.String("error", err.Error()) }
 // choice costs. It is logged at start.
 func (g *Guard) Report() string {
 	var b strings.Builder
-	d := g.describe
+	d := Describe(g.store) // its details are as of now
 	fmt.Fprintf(&b, "store %s: worst call %v, values up to %d bytes", d.Name, d.WorstCall, d.MaxValue)
 	if d.Local {
 		b.WriteString(", lives and dies with this process")
@@ -31,6 +31,9 @@ func (g *Guard) Report() string {
 		b.WriteString(", its clock is used\n")
 	} else {
 		fmt.Fprintf(&b, ", its clock is not told: hosts must agree within %v\n", slack)
+	}
+	for line := range strings.Lines(strings.TrimSpace(d.Details)) {
+		fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
 	}
 	switch {
 	case !g.sealer.sealing():

@@ -23,7 +23,15 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	redis.SetLogger(quiet{}) // the driver reports every failed dial of these tests
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(keeping{m})
+}
+
+// keeping runs the tests with one cluster for all that want it.
+type keeping struct{ m *testing.M }
+
+func (k keeping) Run() int {
+	defer redistest.Keep()()
+	return k.m.Run()
 }
 
 type quiet struct{}
