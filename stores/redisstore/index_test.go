@@ -24,8 +24,12 @@ func entryOf(name string) idem.IndexEntry {
 // would find it again if its process died.
 func TestS9_AClaimWhoseEntryIsUnheardIsNotWon(t *testing.T) {
 	addr := redistest.Server(t)
-	first, second := cluster(t)
-	for name, s := range map[string]*redisstore.Store{"one server": open(t, addr), "a cluster": openCluster(t, first, second)} {
+	redistest.Flush(t, addr)
+	c := redistest.TheCluster(t)
+	for _, master := range c.Masters {
+		redistest.Flush(t, master)
+	}
+	for name, s := range map[string]*redisstore.Store{"one server": open(t, addr), "a cluster": openCluster(t, c.Masters...)} {
 		t.Run(name, func(t *testing.T) {
 			// Something else has the index's name: the server refuses the entry.
 			if r, err := s.Create(t.Context(), theIndex, []byte("no index"), time.Minute); err != nil || !r.Done {
