@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // Config is what a Guard is built from. Store and Policies are required.
@@ -127,7 +129,7 @@ type standing struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open, resolved atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside, resolved atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -138,6 +140,7 @@ type Stats struct {
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
+	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
 	Resolved  int64 // held records that a resolver or an operator settled for their owners
 	Strange   int64 // records whose fingerprint version could not be compared
@@ -147,7 +150,8 @@ type Stats struct {
 func (g *Guard) Stats() Stats {
 	return Stats{
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
-		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(), Resolved: g.counts.resolved.Load(),
+		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Beside: g.counts.beside.Load(), Resolved: g.counts.resolved.Load(),
 	}
 }
 
@@ -289,8 +293,12 @@ func (g *Guard) Close(ctx context.Context) error {
 			undone = ctx.Err()
 			g.running.each(func(c *Claim) { c.cancel(ErrClosed) })
 		}
-		g.keeper.stop()
-		if err := g.janitor.drain(ctx); err != nil {
+		if !broken.Is(broken.I12KeeperLeft) {
+			g.keeper.stop()
+		}
+		if broken.Is(broken.I12ClaimsLeft) {
+			g.janitor.stop()
+		} else if err := g.janitor.drain(ctx); err != nil {
 			undone = err
 		}
 		g.cards.Wait()
