@@ -262,3 +262,28 @@ func TestAnOperatorSettlesExactlyWhatWasSeen(t *testing.T) {
 		}
 	})
 }
+
+// The application's hooks are told of its own claims only, and cannot leave a
+// reconciler's in doubt.
+func TestHooksAreNotToldOfTheReconcilersClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		told := 0
+		p := b.process(func(c *idem.Config) {
+			c.Hooks.BeforeSettle = func(context.Context, idem.SettlePlan) idem.SettleChange {
+				told++
+				return idem.SettleChange{Doubt: true}
+			}
+		})
+		_ = p.claims("k").Doubt(context.Background())
+		before := told
+		r := p.reconciler()
+		for range 5 {
+			p.once(r)
+			pass(5 * time.Second)
+		}
+		if told != before || b.asked.count() < 2 {
+			t.Errorf("hooks were told %d times of a reconciler's claim; asked %d times", told-before, b.asked.count())
+		}
+	})
+}
