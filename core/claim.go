@@ -25,6 +25,7 @@ type Claim struct {
 	trace    []byte
 	source   string
 	nonce    owner
+	followed string // note of the record that this claim followed
 	force    bool
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
 	loose    bool   // it runs without a record and leaves none: Observe, Off
@@ -135,6 +136,11 @@ func (c *Claim) Kept() (Payload, bool) {
 	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
 }
 
+// Followed returns the note of the record that this claim followed, where it
+// took the place of one: a release, a run that had crashed, or one it was forced
+// over. "" elsewhere.
+func (c *Claim) Followed() string { return c.followed }
+
 // Origin returns the traceparent of the run that did the work, as its record
 // keeps it; nil where none is kept.
 func (c *Claim) Origin() []byte { return unpackTrace(c.seen.rec.trace) }
@@ -214,11 +220,14 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 		return g.unguarded(ctx, in), nil
 	}
 	var told *hooked
-	if watched {
+	if watched && in.id.op.standing != g.reconciles { // a reconciler's own claim is nobody's business
 		told = &hooked{}
 		ctx = g.withHooks(ctx, in)
 	}
 	c := &Claim{g: g, id: in.id, hooked: told, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	if in.Note != "" {
+		c.note = []byte(in.Note)
+	}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
@@ -291,6 +300,7 @@ func (c *Claim) fresh(s State, flags byte) record {
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
 		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		note: c.note, scope: c.id.scope,
 	}
 }
 

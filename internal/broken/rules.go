@@ -76,6 +76,10 @@ const (
 	S7PartsUnframed
 	S7EmptyIsAKey
 	T6StrangePolicyUnsaid
+	P13ResolvedTooSoon
+	P13ResolverAsOwner
+	S9TwoReconcilers
+	S9EntryUnheard
 )
 
 // Rules is the list `make broken` walks.
@@ -174,4 +178,9 @@ var Rules = []Entry{
 	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
 	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
 	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestP13_AResolverWaitsOneMoreLease", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestI3_NobodyWinsTwice", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolverAsOwner, "P13-resolver-as-owner", "core/reconcile", "TestP13_AResolverSettlesAsSomebodyElse", "a resolver settles with the owner's nonce and fence"},
+	{S9TwoReconcilers, "S9-two-reconcilers", "core/reconcile", "TestS9_OneReconcilerAtATime", "reconcilers ask without a claim of their own"},
+	{S9EntryUnheard, "S9-entry-unheard", "stores/redisstore", "TestS9_AClaimWhoseEntryIsUnheardIsNotWon", "a claim is won although its index entry is not known to be there"},
 }

@@ -60,6 +60,8 @@ type Store struct {
 	hash    func(name string) uint64
 	shards  [shards]shard
 	watches watches
+
+	indexes indexes
 }
 
 // New returns an empty store.
