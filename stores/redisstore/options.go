@@ -57,6 +57,17 @@ type Options struct {
 	// where the policy cannot be read, and accepts a policy that evicts.
 	EvictionChecked string
 
+	// WaitReplicas has claims wait until replicas have them. The zero value waits
+	// for none.
+	WaitReplicas WaitReplicas
+
+	// Twemproxy says that Universal.Addrs is a Twemproxy (nutcracker), which takes no
+	// command about a server: nothing can be asked of the servers behind it, so
+	// EvictionChecked is required, the clock is this host's, and nobody is woken, so
+	// waiters poll. Its auto_eject_hosts has to be off: a name that moves to another
+	// server runs twice.
+	Twemproxy bool
+
 	// Pipelines is how many pipelines may be under way to a node at once. A call
 	// that comes while there are fewer goes at once and alone; the others wait until
 	// one comes back and leave together. 0 means DefaultPipelines; it is never more
@@ -110,6 +121,12 @@ func (o Options) check() error {
 	}
 	if o.CallTimeout < 0 {
 		errs = append(errs, fmt.Errorf("%w: a CallTimeout of %v: it is above zero", ErrOptions, o.CallTimeout))
+	}
+	if err := o.WaitReplicas.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Twemproxy {
+		errs = append(errs, o.checkTwemproxy())
 	}
 	if o.Pipelines < 0 || o.PipelineSize < 0 {
 		errs = append(errs, fmt.Errorf("%w: Pipelines %d and PipelineSize %d: neither is below zero", ErrOptions, o.Pipelines, o.PipelineSize))
@@ -180,7 +197,13 @@ func (o Options) withDefaults() Options {
 	if u.PoolSize == 0 {
 		u.PoolSize = connsPerCPU * runtime.GOMAXPROCS(0)
 	}
+	if o.Twemproxy {
+		u.Dialer = withoutHello(u.Dialer)
+	}
 	o.Universal = &u
+	if o.WaitReplicas.Replicas > 0 && o.WaitReplicas.Timeout == 0 {
+		o.WaitReplicas.Timeout = DefaultWaitTimeout
+	}
 	if o.Pipelines == 0 {
 		o.Pipelines = DefaultPipelines
 	}
@@ -191,5 +214,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// worstCall is how long one call may take: to connect, and to be answered.
-func (o Options) worstCall() time.Duration { return 2 * o.CallTimeout }
+// worstCall is how long one call may take: to connect, to be answered, and for
+// replicas to have it.
+func (o Options) worstCall() time.Duration { return 2*o.CallTimeout + o.WaitReplicas.Timeout }
