@@ -19,6 +19,7 @@ type chaos struct {
 	t      *testing.T
 	retake bool
 	open   bool
+	watch  bool // mode observe: what would be refused runs beside
 
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -139,6 +140,9 @@ func (c *chaos) enter(name string, before record, was bool, ttl time.Duration) {
 	if ttl <= 0 {
 		wrong("I7: no time to live")
 	}
+	if c.watch && after.state == StateBuried {
+		wrong("S8: Observe buries")
+	}
 	if !was || string(before.append(nil)) == string(after.append(nil)) {
 		return
 	}
@@ -218,7 +222,7 @@ func (c *chaos) request(p *chaosProcess, g *Guard, in Intent) {
 	if verdict == Dead {
 		verified, _ := g.Verify(context.Background(), in)
 		c.dead[verified.id.name] = true
-		if c.open || c.runs[verified.id.name] > c.released[verified.id.name] {
+		if c.open || c.watch || c.runs[verified.id.name] > c.released[verified.id.name] {
 			c.t.Error("I5: dead was said of a token that ran")
 		}
 	}
@@ -240,7 +244,7 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 			}
 		}()
 		c := &chaos{
-			shelf: newShelf(), t: t, retake: seed%3 == 0, open: seed%3 == 1, rng: rand.New(rand.NewPCG(seed, 7)),
+			shelf: newShelf(), t: t, retake: seed%3 == 0, open: seed%3 == 1, watch: seed%5 == 4, rng: rand.New(rand.NewPCG(seed, 7)),
 			owners: map[owner]*chaosRun{}, runs: map[string]int{}, released: map[string]int{},
 			retaken: map[string]int{}, dead: map[string]bool{}, effects: map[string]int{},
 		}
@@ -255,6 +259,9 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 				}
 				if c.open {
 					p.OnOutage = Open
+				}
+				if c.watch {
+					p.Mode = ModeObserve
 				}
 			}))
 			processes, guards = append(processes, p), append(guards, g)
@@ -308,7 +315,7 @@ func (c *chaos) check(guards []*Guard) {
 		if most := 1 + c.released[name] + c.retaken[name] + bare[name]; n > most {
 			c.t.Errorf("I9: %d runs of one record, with %d releases, %d take-overs and %d runs without a record", n, c.released[name], c.retaken[name], bare[name])
 		}
-		if !c.retake && !c.open && c.effects[name] > 1 {
+		if !c.retake && !c.open && !c.watch && c.effects[name] > 1 {
 			c.t.Errorf("%d effects under Hold", c.effects[name])
 		}
 		r, there := c.peek(name)

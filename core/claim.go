@@ -25,7 +25,9 @@ type Claim struct {
 	source   string
 	nonce    owner
 	force    bool
-	bare     bool   // it runs without a record: the store is out of reach and the policy open
+	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
+	loose    bool   // it runs without a record and leaves none: Observe, Off
+	entered  bool   // of a loose run: Close waits for it
 	meant    []byte // of a bare run: what its claim was to be swapped from
 	patience time.Duration
 	verdict  Verdict
@@ -100,7 +102,8 @@ func (c *Claim) Verdict() Verdict {
 }
 
 // Context returns the context to run the action in, nil unless won. It ends
-// with cause ErrClaimLost, ErrMaxRun or ErrClosed, and after the settle.
+// with cause ErrClaimLost, ErrMaxRun or ErrClosed, and after the settle; where
+// nothing is guarded ([Intent.Unguarded]) it ends as the one given to Claim does.
 func (c *Claim) Context() context.Context {
 	if !c.won {
 		return nil
@@ -149,6 +152,9 @@ func (c *Claim) asker() asker {
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
+		if c.observes() { // what is counted is what Enforce would have said
+			a.provable = c.id.op.card.remembers(c.id.issued, age, c.policy())
+		}
 	}
 	return a
 }
@@ -179,13 +185,11 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 	if in.id == nil {
 		var err error
 		if in, err = g.Verify(ctx, in); err != nil {
-			var refused *RefusedError
-			if errors.As(err, &refused) {
-				id := &identity{op: g.operation(in.Operation)}
-				return &Claim{g: g, id: id, verdict: refused.Verdict, refusal: refused.Err}, nil
-			}
-			return nil, err
+			return g.refused(ctx, in, err)
 		}
+	}
+	if in.id.off {
+		return g.unguarded(ctx, in), nil
 	}
 	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
@@ -194,6 +198,10 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
 	err := g.claim(ctx, c)
+	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
+		c.beside(ctx)
+		return c, nil
+	}
 	return c, err
 }
 
@@ -210,6 +218,9 @@ func (g *Guard) claim(ctx context.Context, c *Claim) error {
 	view, have := local.view()
 	waiting, err := c.decide(obs, view, have, false)
 	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
+	if waiting && c.observes() {
+		c.verdict, waiting = InFlight, false // it runs beside, at once
+	}
 	if waiting {
 		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
 		err = g.await(obs, c)
@@ -275,7 +286,7 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 
 // answer ends a claim that was not won.
 func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirmation) error {
-	if v == Dead {
+	if v == Dead && !c.observes() {
 		// The card is read once more before a death is certified: somebody may
 		// have run without a record since it was read last (PROTOCOL T6).
 		if confirm == nil {
@@ -310,9 +321,8 @@ func (c *Claim) unavailable(err error) error {
 	return c.refusal
 }
 
-// begin starts the run of a won claim.
-func (c *Claim) begin(ctx context.Context) {
-	g := c.g
+// detach makes the context that the action runs in.
+func (c *Claim) detach(ctx context.Context) {
 	parent := ctx
 	if c.policy().OnDisconnect != Cancel && !broken.Is(broken.P7Attached) {
 		parent = context.WithoutCancel(ctx)
@@ -320,7 +330,13 @@ func (c *Claim) begin(ctx context.Context) {
 	c.run.Context, c.run.end = context.WithCancelCause(parent)
 	c.run.claim = c
 	c.quiet.L = &c.mu
-	c.start = g.clock.now()
+	c.start = c.g.clock.now()
+}
+
+// begin starts the run of a won claim.
+func (c *Claim) begin(ctx context.Context) {
+	g := c.g
+	c.detach(ctx)
 	if c.rec.flags&flagForced != 0 {
 		g.counts.forced.Add(1)
 		g.log.LogAttrs(ctx, slog.LevelWarn, "run forced over what would have refused it", attrOperation(c), attrKey(c))

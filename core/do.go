@@ -42,13 +42,14 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // Do runs fn once for an intent and gives everybody the same answer.
 //
 // It returns fn's own value and error where fn ran now, with the verdict
-// Executed, Released, Uncertain or Unprotected; the kept value with Replayed;
+// Executed, Released, Uncertain, Unprotected or Unguarded; the kept value with Replayed;
 // and a [*RefusedError] with every other verdict (with Used, the value holds
 // what little was kept). Errors that are neither fn's nor a refusal say that
 // the intent or the guard is wrong: ErrNoScope, ErrUnknownOperation.
 //
 // fn runs on a context that is cut loose from ctx's cancellation and ends when
-// the claim is lost, MaxRun is over or the guard closes. The outcome is written
+// the claim is lost, MaxRun is over or the guard closes; with Unguarded, ctx
+// itself decides. The outcome is written
 // before Do returns, held back at most SettleWait. A panic of fn, and
 // runtime.Goexit, end the claim by policy and go on unchanged. With an
 // [OutcomeCodec], fn may return a value and an error: the value decides.
@@ -95,6 +96,9 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 		c.mu.Unlock()
 	}
 	out = Completes
+	if c.loose { // nothing is kept
+		return out, p, undone
+	}
 	oc, knows := codec.(OutcomeCodec[T])
 	switch {
 	case knows:

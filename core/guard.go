@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +100,7 @@ type Guard struct {
 type operation struct {
 	*standing
 	policy *Policy
+	hash   string // of the policy, to notice that processes differ
 	margin time.Duration
 	life   byte // code of the life of new tokens
 }
@@ -115,7 +115,7 @@ type standing struct {
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -126,6 +126,7 @@ type Stats struct {
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
+	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
 }
@@ -135,6 +136,7 @@ func (g *Guard) Stats() Stats {
 	return Stats{
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Beside: g.counts.beside.Load(),
 	}
 }
 
@@ -172,9 +174,6 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// maxPrefix leaves room for the longest operation in a name of 200 bytes.
-const maxPrefix = 64
-
 // configure checks cfg and fills in g; it starts nothing.
 func (g *Guard) configure(cfg Config) error {
 	var errs []error
@@ -191,9 +190,7 @@ func (g *Guard) configure(cfg Config) error {
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
 	}
-	if len(g.prefix) > maxPrefix || strings.ContainsFunc(g.prefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, fmt.Errorf("config: Prefix must be at most %d bytes of printable ASCII without spaces", maxPrefix))
-	}
+	errs = append(errs, validPrefix(g.prefix))
 	if cfg.SettleWait < 0 {
 		errs = append(errs, fmt.Errorf("config: SettleWait %v is negative", cfg.SettleWait))
 	}
@@ -297,7 +294,9 @@ func (g *Guard) operation(name string) *operation {
 // under returns an operation under a policy that was checked.
 func (g *Guard) under(s *standing, p *Policy) *operation {
 	life, _ := lifeCode(p.TokenLife)
-	return &operation{standing: s, policy: p, margin: g.margin(p), life: life}
+	hash := hashOf(p)
+	s.card.runs(hash)
+	return &operation{standing: s, policy: p, hash: hash, margin: g.margin(p), life: life}
 }
 
 // Policy returns the running policy of an operation, defaults filled in, and

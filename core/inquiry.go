@@ -87,6 +87,10 @@ func (q *inquiry) next(ctx context.Context) bool {
 	case stepForce:
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
 	case stepBury:
+		if c.observes() && !broken.Is(broken.S8ObserveBuries) {
+			q.answer(ctx, q.f, Dead) // as it would be
+			return false
+		}
 		return q.buries(ctx)
 	}
 	return true

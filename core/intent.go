@@ -30,6 +30,10 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Refused is what somebody who has judged before would refuse the intent
+	// with, such as a body that cannot be read. It is refused with that, and
+	// under ModeObserve it runs beside.
+	Refused *RefusedError
 
 	id *identity
 }
@@ -40,6 +44,7 @@ type identity struct {
 	name   string
 	token  bool
 	bound  bool
+	off    bool // none of the guard's business
 	issued time.Time
 	life   time.Duration
 }
@@ -52,13 +57,27 @@ const maxIntentKey = 1024
 // with its identity computed, which Claim and Do then use. A refusal is a
 // [*RefusedError] with Missing, Malformed or Foreign; ErrNoScope and
 // ErrUnknownOperation say that the caller is wrong. A token that is ours but
-// not for this context passes: whatever it ran already is still answered.
+// not for this context passes: whatever it ran already is still answered. Where
+// nothing is guarded everything passes: see [Intent.Unguarded].
 func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 	op := g.operation(in.Operation)
-	if op == nil {
+	switch {
+	case op == nil:
 		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
+	case op.policy.Mode == ModeOff:
+		in.id = &identity{op: op, off: true}
+		return in, nil
+	case in.Refused != nil:
+		return in, in.Refused
 	}
-	if in.Scope == "" && !g.unscoped {
+	return g.identify(op, in, op.policy.Share < 1)
+}
+
+// identify computes who an intent is. Where only a share of keys is guarded, what
+// is outside of it is not judged: a key by its name, and a request without one
+// by that. What cannot be read is refused as ever, because it might be inside.
+func (g *Guard) identify(op *operation, in Intent, share bool) (Intent, error) {
+	if in.Scope == "" && !g.unscoped && !(share && in.Token.IsZero() && in.Key == "") {
 		return in, ErrNoScope
 	}
 	refuse := func(v Verdict, err error) (Intent, error) {
@@ -69,6 +88,10 @@ func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 	case !in.Token.IsZero():
 		if !op.policy.UsesToken() {
 			return refuse(Malformed, errors.New("this operation takes no tokens"))
+		}
+		if share && !op.policy.inShare(g.names.tokenRecord(g.prefix, in.Operation, in.Scope, in.Token)) {
+			id.off = true
+			break
 		}
 		ours, bound := g.signer.verify(in.Token, g.clock.corrected(), in.Operation, in.Scope, in.Context, in.Traits)
 		if !ours {
@@ -82,6 +105,9 @@ func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 			return refuse(Malformed, fmt.Errorf("the key is longer than %d bytes", maxIntentKey))
 		}
 		id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, in.Key)
+		id.off = share && !op.policy.inShare(id.name)
+	case share:
+		id.off = true
 	default:
 		return refuse(Missing, nil)
 	}

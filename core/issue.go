@@ -63,9 +63,9 @@ type Status struct {
 
 // Status looks up an intent without changing anything. StateAbsent means "not
 // seen so far", never "safe to take a new token". A claim that is held after a
-// crash reads as uncertain.
+// crash reads as uncertain. It looks in every [Mode].
 func (g *Guard) Status(ctx context.Context, in Intent) (Status, error) {
-	in, err := g.verified(ctx, in)
+	in, err := g.verified(in)
 	st := Status{Operation: in.Operation}
 	if err != nil {
 		return st, err
@@ -91,11 +91,17 @@ func (g *Guard) told(st Status, id *identity, f found) Status {
 	return st
 }
 
-func (g *Guard) verified(ctx context.Context, in Intent) (Intent, error) {
-	if in.id != nil {
+// verified judges an intent whatever the policy's mode: what is remembered can
+// be asked for although nothing new is guarded.
+func (g *Guard) verified(in Intent) (Intent, error) {
+	op := g.operation(in.Operation)
+	switch {
+	case in.id != nil && !in.id.off:
 		return in, nil
+	case op == nil:
+		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
 	}
-	return g.Verify(ctx, in)
+	return g.identify(op, in, false)
 }
 
 func (st Status) of(f found, p *Policy) Status {
@@ -123,15 +129,21 @@ func (st Status) of(f found, p *Policy) Status {
 // RELEASED one, and then says Dead, or Forgotten where nobody can tell whether
 // the token ran before what is remembered. In every other case nothing is
 // written, the verdict is zero and the status says what is there. It is how a
-// person gets out of doubt with certainty.
+// person gets out of doubt with certainty. Where the token's operation is not
+// enforced, or the token is outside the share, there is none to be had: nothing
+// is written then either.
 func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error) {
-	in, err := g.verified(ctx, in)
+	in, err := g.verified(in)
 	st := Status{Operation: in.Operation}
 	if err != nil {
 		return st, 0, err
 	}
 	if !in.id.token {
 		return st, 0, &RefusedError{Verdict: Malformed, Operation: in.Operation, Err: errors.New("only tokens can be discarded")}
+	}
+	if !g.enforces(in.id) {
+		st, err = g.Status(ctx, in)
+		return st, 0, err
 	}
 	c := &Claim{g: g, id: in.id, source: in.Source, position: -1}
 	_, _ = rand.Read(c.nonce[:]) // never fails

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // KeySource is one entry of Policy.Key, taken apart: where in a request a key is
@@ -179,6 +181,10 @@ func (s KeySource) Key(values ...KeyValue) string {
 	}
 	message := make([]byte, 0, 192)
 	for i, part := range s.Parts {
+		if broken.Is(broken.S7PartsUnframed) {
+			message = append(message, values[i].Text...)
+			continue
+		}
 		message = appendFramed(message, part.Kind)
 		message = appendFramed(message, part.Name)
 		form := byte('s')

@@ -98,6 +98,20 @@ func TestSourcesSurviveTheirJSON(t *testing.T) {
 	}
 }
 
+func TestS7_JoinedPartsAreFramed(t *testing.T) {
+	s, err := ParseKeySource("json:/orderId+path:id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := s.Key(KeyValue{Text: "a"}, KeyValue{Text: "bc"}), s.Key(KeyValue{Text: "ab"}, KeyValue{Text: "c"})
+	if one == other {
+		t.Error(`"a" with "bc" and "ab" with "c" are one key`)
+	}
+	if one != s.Key(KeyValue{Text: "a"}, KeyValue{Text: "bc"}) {
+		t.Error("the same values are two keys")
+	}
+}
+
 // Derived keys differ where anything differs that they are made of.
 func TestDerivedKeysAreOfTheirPlacesAndValues(t *testing.T) {
 	str := func(texts ...string) (values []KeyValue) {

@@ -24,11 +24,14 @@ const (
 	StepMend   StepKind = "mend"   // the janitor writing over a claim of unknown outcome
 	StepStore  StepKind = "store"  // one call of the store
 	StepAnswer StepKind = "answer" // a whole request: ends with its one verdict
+	// StepObserve is a request that ModeObserve lets run although it would have
+	// been refused, or answered from a record: see StepResult.Observed.
+	StepObserve StepKind = "observe"
 )
 
 var stepKinds = []StepKind{
 	StepVerify, StepClaim, StepWait, StepRun, StepRenew, StepSettle, StepReplay, StepIssue,
-	StepBury, StepCard, StepMend, StepStore, StepAnswer,
+	StepBury, StepCard, StepMend, StepStore, StepAnswer, StepObserve,
 }
 
 // Step is what is known when a step begins.
@@ -40,7 +43,7 @@ type Step struct {
 	Call      string // for StepStore: claim, renew, settle, bury, load or scan
 	Items     int    // for StepStore: how many calls one exchange carries, 0 for a call alone
 	Attempt   int    // for repeated work: 1 is the first
-	Link      []byte // for StepWait and StepReplay: the traceparent kept by the run that did the work
+	Link      []byte // for StepWait, StepReplay and StepObserve: the traceparent kept by the run that did the work
 }
 
 // KeyHash returns the 16 hex digits by which telemetry knows a record, "" where
@@ -57,6 +60,9 @@ type StepResult struct {
 	Elapsed time.Duration // by the guard's clock
 	// Handler is, for StepAnswer, the part of Elapsed that the handler took.
 	Handler time.Duration
+	// Observed is, for StepObserve, what the request would have been answered
+	// with under ModeEnforce.
+	Observed Verdict
 }
 
 // Observer is told of every step: tracing, metrics and tests are built on it.

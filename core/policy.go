@@ -16,6 +16,9 @@ type Policy struct {
 	Operation string // system:domain:action
 	Preset    Preset
 
+	Mode  Mode    // how far the policy is in force; ModeEnforce if empty
+	Share float64 // of keys that it is in force for, above 0 and at most 1; 1 if zero (none at all is ModeOff)
+
 	Key         []string // key sources in order, the first that is there: see [ParseKeySource]
 	KeyRequired YesNo    // whether a request without key or token is refused
 	Methods     []string // the guarded HTTP methods; POST and PATCH if empty
@@ -113,6 +116,7 @@ func (p Policy) withDefaults() Policy {
 	case Payment:
 		base.Lease, base.MaxRun, base.Retention = time.Minute, 2*time.Minute, 7*24*time.Hour
 	}
+	p.Mode, p.Share = or(p.Mode, ModeEnforce), or(p.Share, 1)
 	p.Key = slices.Clone(orSlice(p.Key, base.Key))
 	p.KeyRequired = or(p.KeyRequired, base.KeyRequired)
 	p.Methods = slices.Clone(orSlice(p.Methods, []string{"POST", "PATCH"}))
@@ -205,6 +209,12 @@ func (p *Policy) check(store Description) error {
 	}
 	if !slices.Contains([]Preset{"", Form, API, Payment}, p.Preset) {
 		wrong("preset %q is none of form, api, payment", string(p.Preset))
+	}
+	if !slices.Contains([]Mode{ModeEnforce, ModeObserve, ModeOff}, p.Mode) {
+		wrong("mode %q is none of enforce, observe, off", string(p.Mode))
+	}
+	if !(p.Share > 0 && p.Share <= 1) { // NaN is neither
+		wrong("share %v is not above 0 and at most 1; to guard no key, say mode off", p.Share)
 	}
 	if err := p.Fingerprint.Validate(); err != nil {
 		wrong("fingerprint: %w", err)

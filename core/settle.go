@@ -43,8 +43,11 @@ func (c *Claim) End(ctx context.Context) {
 // settle ends the claim once. undone says that the run returned the error of
 // its own failed mark, or [NoEffects]: it had no effect.
 func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool) error {
-	if !c.won {
+	switch {
+	case !c.won:
 		return ErrNoClaim
+	case c.loose:
+		return c.endLoose()
 	}
 	c.mu.Lock()
 	if c.ended {

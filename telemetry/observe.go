@@ -36,13 +36,18 @@ const (
 
 // Chooses tells guards which steps are looked at: see [idem.StepChooser].
 func (t *Telemetry) Chooses(kind idem.StepKind) bool {
-	return kind == idem.StepAnswer || spanNames[kind] != ""
+	return kind == idem.StepAnswer || kind == idem.StepObserve || spanNames[kind] != ""
 }
 
 // Start begins a step: see [idem.Observer].
 func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
 	if s.Kind == idem.StepAnswer {
 		return ctx, func(r idem.StepResult) { t.answered(ctx, s, r) }
+	}
+	if s.Kind == idem.StepObserve {
+		return ctx, func(r idem.StepResult) {
+			t.observed.Add(ctx, 1, t.sets.verdicts(s.Operation, r.Observed, t.extra))
+		}
 	}
 	name := spanNames[s.Kind]
 	if name == "" || t.keep != nil && !t.keep(s) || !t.orphans && isUnsampled(ctx) {
@@ -141,7 +146,7 @@ func errorType(s idem.Step, r idem.StepResult) string {
 // own time, without the handler.
 func (t *Telemetry) answered(ctx context.Context, s idem.Step, r idem.StepResult) {
 	t.requests.Add(ctx, 1, t.sets.requests(s.Operation, r.Verdict, s.Source, t.extra))
-	t.overhead.Record(ctx, max(0, r.Elapsed-r.Handler).Seconds(), t.sets.overhead(s.Operation, r.Verdict, t.extra))
+	t.overhead.Record(ctx, max(0, r.Elapsed-r.Handler).Seconds(), t.sets.verdicts(s.Operation, r.Verdict, t.extra))
 }
 
 // attributeSets keeps the sets of attributes that were needed once: there are
@@ -152,15 +157,15 @@ type setKey struct {
 	operation string
 	verdict   idem.Verdict
 	source    string
-	overhead  bool
+	bare      bool // without a source
 }
 
 func (a *attributeSets) requests(operation string, v idem.Verdict, source string, extra []attribute.KeyValue) metric.MeasurementOption {
 	return a.get(setKey{operation: operation, verdict: v, source: source}, extra)
 }
 
-func (a *attributeSets) overhead(operation string, v idem.Verdict, extra []attribute.KeyValue) metric.MeasurementOption {
-	return a.get(setKey{operation: operation, verdict: v, overhead: true}, extra)
+func (a *attributeSets) verdicts(operation string, v idem.Verdict, extra []attribute.KeyValue) metric.MeasurementOption {
+	return a.get(setKey{operation: operation, verdict: v, bare: true}, extra)
 }
 
 func (a *attributeSets) get(k setKey, extra []attribute.KeyValue) metric.MeasurementOption {
@@ -168,7 +173,7 @@ func (a *attributeSets) get(k setKey, extra []attribute.KeyValue) metric.Measure
 		return made.(metric.MeasurementOption)
 	}
 	list := append([]attribute.KeyValue{keyOperation.String(k.operation), keyVerdict.String(k.verdict.String())}, extra...)
-	if !k.overhead {
+	if !k.bare {
 		list = append(list, keySource.String(k.source))
 	}
 	set := metric.WithAttributeSet(attribute.NewSet(list...))

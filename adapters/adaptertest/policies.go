@@ -62,6 +62,7 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		quick("ignore", idem.Policy{Fingerprint: idem.FingerprintChoice{Ignore: []string{"/csrf"}}}),
 		quick("force", idem.Policy{OnDuplicate: idem.Force}), // for those whom ForceAuthorizer lets
 		quick("timed", idem.Policy{}),                        // behind a timeout middleware
+		quick("roll", idem.Policy{}),                         // whose mode is changed
 		quick("zip", idem.Policy{}),                          // inside of a compressor
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
 	}

@@ -173,7 +173,7 @@ func (f *Flow) token(r Request, scope string, want wanted) (one issued, refusal 
 	return issued{
 		Token: token.Reveal(), ExpiresIn: int64(policy.TokenLife / time.Second),
 		ExpiresAt: token.ExpiresAt().UTC().Format(time.RFC3339),
-		Retain:    int64(policy.Retention / time.Second), Degraded: f.Guard.Degraded(want.Operation),
+		Retain:    int64(policy.Retention / time.Second), Degraded: f.Guard.DegradedToken(idem.TokenRequest{Operation: want.Operation, Scope: scope}, token),
 	}, nil
 }
 

@@ -134,6 +134,10 @@ func reason(err error) string {
 	return strings.ReplaceAll(err.Error(), idem.ErrMalformed.Error()+": ", "")
 }
 
+// refusesEarly says that the request is refused because it came as early data
+// and has no key: where everything else that has none is.
+func (p *plan) refusesEarly(r Request) bool { return !p.observe && !p.partial && isEarly(r) }
+
 // isEarly says that the request came as TLS early data, which can be replayed
 // by anybody who saw it on the wire (RFC 8470 section 5.1).
 func isEarly(r Request) bool {

@@ -50,14 +50,17 @@ type Exchange interface {
 	// SetBody gives back a body that was read, before Pass or Run.
 	SetBody(b *Body)
 
+	// SetContext gives the request another context, before Pass.
+	SetContext(ctx context.Context)
+
 	// Pass runs the handler as if there were no guard, and returns its error.
 	Pass() error
 
 	// Run runs the handler with ctx as its context and holds its answer back for
 	// as long as an answer can be held: not once it is flushed, streamed or
 	// hijacked, or over keep bytes where it leaves piece by piece. Then its head
-	// leaves at that moment, with the verdict executed, and the reply is
-	// Partial. The reply holds status and body; its fields are asked for by
+	// leaves at that moment, with the verdict of a Mark before, else executed,
+	// and the reply is Partial. The reply holds status and body; its fields are asked for by
 	// Fields. An error that the handler returns the framework's way is turned
 	// into the answer that the framework makes of it, and returned too. A panic
 	// goes through.
@@ -67,7 +70,8 @@ type Exchange interface {
 	// there before Run, and after Run those that the answer has.
 	Fields(to FieldReader)
 
-	// Mark puts the verdict into the header of an answer that has not left.
+	// Mark puts the verdict into the header of an answer that has not left. The
+	// last one counts.
 	Mark(v Verdict)
 
 	// Release lets the answer that Run held back go.

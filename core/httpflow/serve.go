@@ -19,6 +19,9 @@ func (rt *Route) Serve(x Exchange) error {
 	if !p.guards(x.Method()) {
 		return p.unguarded(x)
 	}
+	if off, ok := p.off(x.Context()); ok {
+		return p.passOff(x, off)
+	}
 	head := p.fromHead(x)
 	if p.passes(x, head.sent) {
 		return x.Pass()
@@ -37,10 +40,7 @@ func (p *plan) unguarded(x Exchange) error {
 	}
 	j := newJudgement(p, x, sent)
 	defer j.end()
-	j.begin()
-	j.verdict = idem.Unguarded
-	x.Mark(idem.Unguarded)
-	return x.Pass()
+	return j.pass()
 }
 
 // Passes says that a request is none of the guard's business: no key was sent,
@@ -58,7 +58,7 @@ func (rt *Route) Passes(r Request) bool {
 // passes says of a request of a guarded method that nothing in its head names
 // it, and that nothing has to, or could elsewhere.
 func (p *plan) passes(r Request, found bool) bool {
-	return !found && !p.required && !p.mayHoldKey(r, len(p.sources)) && !isEarly(r)
+	return !found && !p.required && !p.mayHoldKey(r, len(p.sources)) && !p.refusesEarly(r)
 }
 
 // judgement is one request on its way to its one verdict.
@@ -72,6 +72,8 @@ type judgement struct {
 	read   bool // body is the request's
 	intent idem.Intent
 	kept   keeper
+
+	besides bool // it would have been refused, and runs beside
 
 	verdict idem.Verdict
 	err     error       // why, where a refusal has more to say
@@ -112,11 +114,11 @@ func (j *judgement) judge() error {
 	switch {
 	case j.named.err != nil || j.named.failed != nil:
 		return j.refuseNamed(j.named)
-	case !j.named.sent && !look && isEarly(x):
+	case !j.named.sent && !look && p.refusesEarly(x):
 		j.x.Send(tooEarly())
 		return nil
 	}
-	known := j.named.sent || p.required
+	known := j.named.sent || p.required && !p.partial
 	if known {
 		if ok, err := j.whose(); !ok {
 			return err
@@ -126,13 +128,15 @@ func (j *judgement) judge() error {
 		if ok, err := j.lookInBody(); !ok {
 			return err
 		}
-		if !known {
+		if !known && j.named.sent {
 			if ok, err := j.whose(); !ok {
 				return err
 			}
 		}
 	}
-	j.begin()
+	if j.named.sent || !p.partial {
+		j.begin()
+	}
 	j.intent = idem.Intent{
 		Operation: p.policy.Operation, Scope: j.scope, Key: j.named.key, Token: j.named.token, Source: j.named.from,
 		Context: p.context.find(x, &j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()), Force: asksForce(x), Wait: wait(x),
@@ -196,7 +200,7 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 	case n.sent:
 		j.named = n
 	case j.named.sent: // in the head
-	case isEarly(j.x):
+	case j.plan.refusesEarly(j.x):
 		j.x.Send(tooEarly())
 		return false, nil
 	case !j.plan.required:
@@ -228,8 +232,11 @@ func (j *judgement) readBody() (ok bool, err error) {
 // verify judges key and token without a store call.
 func (j *judgement) verify() (ok bool, err error) {
 	j.intent, err = j.plan.flow.Guard.Verify(j.ctx, j.intent)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, j.refuseFor(err)
+	case j.intent.Unguarded():
+		return false, j.unguarded(j.intent)
 	}
 	return true, nil
 }
@@ -264,6 +271,9 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 	j.running = true
 	j.giveBack()
 	j.x.Fields(&j.kept)
+	if !j.claim.Recorded() {
+		j.x.Mark(idem.Unprotected) // what leaves before it has ended says so, too
+	}
 	var begin time.Time
 	if j.watched {
 		begin = j.plan.flow.Guard.Now()
@@ -279,7 +289,7 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 
 // giveBack gives the handler the body that was read.
 func (j *judgement) giveBack() {
-	if j.read && !j.body.lent {
+	if (j.read || j.body.rest != nil) && !j.body.lent {
 		j.x.SetBody(&j.body)
 	}
 }

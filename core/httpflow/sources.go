@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // keySource is one key source of a policy, made ready for requests.
@@ -213,7 +214,7 @@ func (p *plan) read(s *keySource, i int, r Request, b *Body) (v found) {
 	}
 	switch {
 	case !v.there || v.wrong != "":
-	case strings.TrimSpace(v.Text) == "":
+	case strings.TrimSpace(v.Text) == "" && !broken.Is(broken.S7EmptyIsAKey):
 		return wrong("is empty or blank")
 	case len(v.Text) > maxKeyValue:
 		return wrong("is longer than %d bytes", maxKeyValue)

@@ -133,6 +133,16 @@ func TestWhatIsNoKeyIsNeverOne(t *testing.T) {
 	}
 }
 
+// Everybody who sends nothing would share one record.
+func TestS7_AnEmptyPartIsNoKey(t *testing.T) {
+	for _, body := range []string{`{"id":""}`, `{"id":"  "}`} {
+		for _, source := range []string{"json:/id", "json:/id+path:rest"} {
+			b := keyed(t, source)
+			b.want(b.send(body), 400, "malformed", 0)
+		}
+	}
+}
+
 // A function that does not know now is no fault of the client's.
 func TestAFunctionThatFailsRefusesAsUnavailable(t *testing.T) {
 	b := keyed(t, "func:reference", "header:Idempotency-Key")

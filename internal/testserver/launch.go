@@ -125,6 +125,9 @@ type Process struct {
 	result error
 }
 
+// ID is the process's id.
+func (p *Process) ID() int { return p.cmd.Process.Pid }
+
 // Start starts the program with flags (see [Main]) and waits until it listens.
 // A program that ends before is an error with what it said.
 func (l *Launcher) Start(flags ...string) (*Process, error) {
