@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // Config is what a Guard is built from. Store and Policies are required.
@@ -273,8 +275,12 @@ func (g *Guard) Close(ctx context.Context) error {
 			undone = ctx.Err()
 			g.running.each(func(c *Claim) { c.cancel(ErrClosed) })
 		}
-		g.keeper.stop()
-		if err := g.janitor.drain(ctx); err != nil {
+		if !broken.Is(broken.I12KeeperLeft) {
+			g.keeper.stop()
+		}
+		if broken.Is(broken.I12ClaimsLeft) {
+			g.janitor.stop()
+		} else if err := g.janitor.drain(ctx); err != nil {
 			undone = err
 		}
 		g.cards.Wait()

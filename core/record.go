@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // State is what a record says of its intent (design: PROTOCOL section 3).
@@ -283,6 +285,9 @@ func (r *record) retention() time.Duration { return time.Duration(r.t0) * time.S
 // lapsed tells whether the lease of r has run out, from how long the store
 // says its value still has. No application clock takes part (PROTOCOL P5).
 func (r *record) lapsed(left time.Duration) bool {
+	if broken.Is(broken.I1TakenEarly) {
+		return 2*max(0, r.retention()-left) >= r.leaseTime()
+	}
 	return max(0, r.retention()-left) >= r.leaseTime()
 }
 
