@@ -104,6 +104,9 @@ func (s *Store) twoHalves(ctx context.Context, x *exchange, i int, name string) 
 	if err == nil {
 		left, err = x.reply(i + 1)
 	}
+	if err != nil {
+		s.lookAround(ctx)
+	}
 	if err == nil && (value.kind == failure || left.kind == failure) {
 		if value, err = s.call(ctx, name, "GET", name); err == nil {
 			left, err = s.call(ctx, name, "PTTL", name)

@@ -81,10 +81,22 @@ func (s *Store) send(ctx context.Context, name string, x *exchange) (*redis.Clie
 func (s *Store) heard(ctx context.Context, node *redis.Client, x *exchange, i int) told {
 	t := told{wait: x.cmds[i].wait}
 	t.reply, t.err = x.reply(i)
-	if t.err != nil || t.kind != failure {
+	if t.err != nil {
+		s.lookAround(ctx)
+		return t
+	}
+	if t.kind != failure {
 		return t
 	}
 	return s.follow(ctx, node, x.cmds[i].Args(), x.sync, t)
+}
+
+// lookAround has the driver read anew which node has what, in its own time, for the
+// calls to come: a node that does not answer may have been replaced.
+func (s *Store) lookAround(ctx context.Context) {
+	if s.cluster != nil {
+		s.cluster.ReloadState(ctx)
+	}
 }
 
 // lane returns the way to a node.
@@ -137,7 +149,7 @@ func (s *Store) follow(ctx context.Context, node *redis.Client, words []any, syn
 // sent on was refused before and has waited once. It returns that node.
 func (s *Store) sendOn(ctx context.Context, from *redis.Client, words []any, sync bool, redirect []byte, importing bool) (*redis.Client, told) {
 	if !importing {
-		s.cluster.ReloadState(ctx) // in its own time, for the calls to come
+		s.lookAround(ctx)
 	}
 	for anew := false; ; anew = true {
 		node, err := s.nodeAt(ctx, from, redirect, anew)
