@@ -52,6 +52,7 @@ type Claim struct {
 	markErr    error     // what a failed mark returned
 	note       []byte
 	ended      bool    // a settle was begun
+	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
 	outcome    found   // the same, as a duplicate in this process reads it; no value before
 	holding    bool    // the outcome is not known to be written
@@ -182,6 +183,19 @@ func (c *Claim) earlier(version byte) (Fingerprint, bool) {
 // claim that says Unavailable), the guard is closed, or the intent itself is
 // wrong (nil claim).
 func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
+	}
+	c, err := g.claimFor(ctx, in, watched)
+	if c != nil && c.hooked != nil && !c.won {
+		c.judged(ctx, c.seen.rec.state)
+	}
+	return c, err
+}
+
+// claimFor is Claim, without the hook that is told the verdict.
+func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, error) {
 	if in.id == nil {
 		var err error
 		if in, err = g.Verify(ctx, in); err != nil {
@@ -191,7 +205,12 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 	if in.id.off {
 		return g.unguarded(ctx, in), nil
 	}
-	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	var told *hooked
+	if watched {
+		told = &hooked{}
+		ctx = g.withHooks(ctx, in)
+	}
+	c := &Claim{g: g, id: in.id, hooked: told, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {

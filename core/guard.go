@@ -50,6 +50,9 @@ type Config struct {
 	// policy's OnDuplicate is Force.
 	ForceAuthorizer func(ctx context.Context, in Intent) bool
 
+	// Hooks are called around a claim and its settle. See [Hooks].
+	Hooks Hooks
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -79,6 +82,7 @@ type Guard struct {
 
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
+	hooks    *hookRunner // nil where there is none
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
@@ -131,11 +135,16 @@ type Stats struct {
 	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
 	Strange   int64 // records whose fingerprint version could not be compared
+
+	HookFailures int64 // hooks that panicked, took too long or were left out
+	HooksHanging int64 // hooks that were given up and have not returned yet
 }
 
 // Stats returns the guard's counts.
 func (g *Guard) Stats() Stats {
+	failures, hanging := g.hooks.counts()
 	return Stats{
+		HookFailures: failures, HooksHanging: hanging,
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
 		Beside: g.counts.beside.Load(),
@@ -160,6 +169,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
+	g.hooks = hooksOf(g, cfg.Hooks)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
@@ -281,6 +291,9 @@ func (g *Guard) Close(ctx context.Context) error {
 		if broken.Is(broken.I12ClaimsLeft) {
 			g.janitor.stop()
 		} else if err := g.janitor.drain(ctx); err != nil {
+			undone = err
+		}
+		if err := g.hooks.drain(ctx); err != nil {
 			undone = err
 		}
 		g.cards.Wait()

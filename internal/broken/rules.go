@@ -63,6 +63,9 @@ const (
 	T6RollStays
 	S6SealUnbound
 	S6BrokenSealIsAbsent
+	S8HookWaitedFor
+	S8HookPanics
+	S8HookDoubtIgnored
 	S9PipelineAsOne
 	S9CallsLeaveAlone
 	S9WaitUnheard
@@ -157,6 +160,9 @@ var Rules = []Entry{
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
 	{S9WaitUnheard, "S9-wait-unheard", "stores/redisstore", "TestS9_AClaimAskedAgainWaitsAgain", "what WAIT says plays no part"},
+	{S8HookWaitedFor, "S8-hook-waited-for", "core", "TestS8_AHookThatHangsIsGivenUp", "a request waits for a hook as long as it takes"},
+	{S8HookPanics, "S8-hook-panics", "core", "TestS8_WhatGoesWrongInAHookStaysThere", "a hook's panic is the request's"},
+	{S8HookDoubtIgnored, "S8-hook-doubt-ignored", "core", "TestS8_AHookTurnsAnErrorIntoDoubt", "a hook's doubt plays no part"},
 	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
 	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
 	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
