@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,6 +181,7 @@ func (o Options) withDefaults() Options {
 		o.CallTimeout = DefaultCallTimeout
 	}
 	u := *o.Universal
+	u.Addrs = slices.Clone(u.Addrs) // the driver shuffles them
 	u.MaxRetries = -1
 	if broken.Is(broken.S9DriverRetries) {
 		u.MaxRetries = 3
