@@ -24,7 +24,8 @@ type scene struct {
 	mu    sync.Mutex
 	moved time.Duration // by Advance, in all
 	wrong []string
-	late  bool // nothing can be told: see overIfLate
+	late  bool     // nothing can be told: see overIfLate
+	ends  []func() // what the statement leaves to be ended
 }
 
 func newScene(f Factory, b *Backend) (*scene, error) {
@@ -45,6 +46,11 @@ type enough struct{}
 
 // play runs the statement on this goroutine.
 func (s *scene) play(holds func(*scene)) {
+	defer func() {
+		for _, end := range s.ends {
+			end()
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(enough); !ok {

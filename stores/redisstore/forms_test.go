@@ -74,13 +74,25 @@ func TestContractThroughTwemproxy(t *testing.T) {
 	t.Parallel()
 	addr, behind := redistest.Twemproxy(t, 2)
 	f := declared()
+	f.Watches, f.Scans = false, false
 	f.New = func() (*storetest.Backend, error) {
 		for _, own := range behind {
 			redistest.Flush(t, own)
 		}
-		return through(redistest.NewProxy(t, addr), asItIs, overTwemproxy), nil
+		return through(redistest.NewProxy(t, addr), func(s *redisstore.Store) idem.Store {
+			return unwalked{s, s, s, s, s}
+		}, overTwemproxy), nil
 	}
 	storetest.Run(t, f)
+}
+
+// unwalked is what a store can do through a twemproxy: there is no SCAN.
+type unwalked struct {
+	idem.Store
+	idem.Batcher
+	idem.Indexer
+	idem.Clocker
+	idem.Describer
 }
 
 func overTwemproxy(o *redisstore.Options) {
@@ -108,6 +120,12 @@ func TestATwemproxyIsAskedForNothingItDoesNotKnow(t *testing.T) {
 	}
 	if err := s.Ready(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if _, err := s.Scan(t.Context(), "idem:", "", 10); !errors.Is(err, idem.ErrUnable) {
+		t.Errorf("a walk: %v", err)
+	}
+	if _, err := s.Watch(t.Context(), "idem:x", func() {}); !errors.Is(err, idem.ErrNotWatched) {
+		t.Errorf("a watch: %v", err)
 	}
 	known := proxy.Count("SET", "GET", "PTTL", "EVAL", "EVALSHA")
 	if all := proxy.Count(); all != known || proxy.Conns() == 0 {

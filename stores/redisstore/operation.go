@@ -50,6 +50,8 @@ func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 		}
 		x.add(ctx, first, op.Name)
 		x.add(ctx, second, op.Name)
+	case op.Kind == idem.OpSwap && op.Wake:
+		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), wakeWord)
 	case op.Kind == idem.OpSwap && seen.swapsAlone && !x.sync:
 		x.add(ctx, "SET", op.Name, op.Value, "IFEQ", op.Old, "GET", "PX", millis(op.TTL))
 	case op.Kind == idem.OpSwap:
@@ -185,7 +187,11 @@ func (s *Store) eval(ctx context.Context, op *idem.Op, sync bool) (idem.Result, 
 	if op.Kind == idem.OpSwap {
 		words = append(words, op.Old)
 	}
-	t := s.ask(ctx, op.Name, sync, append(words, op.Value, millis(op.TTL))...)
+	words = append(words, op.Value, millis(op.TTL))
+	if op.Wake {
+		words = append(words, wakeWord)
+	}
+	t := s.ask(ctx, op.Name, sync, words...)
 	if t.kind == failure && code(t.text) == "NOSCRIPT" {
 		return idem.Result{}, refusal(t.text)
 	}

@@ -64,9 +64,9 @@ type Options struct {
 
 	// Twemproxy says that Universal.Addrs is a Twemproxy (nutcracker), which takes no
 	// command about a server: nothing can be asked of the servers behind it, so
-	// EvictionChecked is required, the clock is this host's, and nobody is woken, so
-	// waiters poll. Its auto_eject_hosts has to be off: a name that moves to another
-	// server runs twice.
+	// EvictionChecked is required, the clock is this host's, NoPubSub is set, and
+	// there is no walk (Scan). Its auto_eject_hosts has to be off: a name that moves to
+	// another server runs twice.
 	Twemproxy bool
 
 	// Pipelines is how many pipelines may be under way to a node at once. A call
@@ -78,6 +78,11 @@ type Options struct {
 	// PipelineSize is the most commands in one pipeline. What waits beyond it, and
 	// a batch that is longer, takes several. 0 means DefaultPipelineSize.
 	PipelineSize int
+
+	// NoPubSub says that what stands at Addrs takes no SUBSCRIBE, as some proxies
+	// do not. Those who wait for another process's run then find its end by looking
+	// every half second.
+	NoPubSub bool
 
 	// OnFlush, where it is set, is told of every pipeline that came back. It is
 	// called by many goroutines at once, some of which have a caller waiting.
@@ -201,6 +206,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Twemproxy {
 		u.Dialer = withoutHello(u.Dialer)
+		o.NoPubSub = true
 	}
 	o.Universal = &u
 	if o.WaitReplicas.Replicas > 0 && o.WaitReplicas.Timeout == 0 {
