@@ -57,6 +57,8 @@ const (
 	S7PartsUnframed
 	S7EmptyIsAKey
 	T6StrangePolicyUnsaid
+	S8LeaseStands
+	S8LeaseSlips
 )
 
 // Rules is the list `make broken` walks.
@@ -124,4 +126,6 @@ var Rules = []Entry{
 	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
 	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
 	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
+	{S8LeaseStands, "S8-lease-stands", "core", "TestS8_TheAdaptiveLeaseFollowsItsHandler", "an adaptive lease stays where it began"},
+	{S8LeaseSlips, "S8-lease-slips", "core", "TestS8_AClaimKeepsTheLeaseItWasMadeWith", "a renewal's deadline is that of a claim made now"},
 }
