@@ -82,6 +82,13 @@ func (s *cardState) remembers(issued time.Time, age time.Duration, p *Policy) bo
 	return issued.After(s.since) || broken.Is(broken.T6SinceUnread)
 }
 
+// toldAll tells whether every run that began after then has left a record.
+func (s *cardState) toldAll(then time.Time, p *Policy) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.read && p.OnOutage != Open && !s.isDisturbed() && then.After(s.since)
+}
+
 // isDisturbed tells whether there were runs without a record that since was not
 // moved for yet.
 func (s *cardState) isDisturbed() bool { return s.disturbed.Load() != s.moved.Load() }

@@ -49,8 +49,11 @@ func (c *chaos) chance(p float64) bool { return c.rng.Float64() < p }
 
 func (p *chaosProcess) fault(step string) fault {
 	often := 0.25
-	if step == "renew" {
+	switch step {
+	case "renew":
 		often = 0.95 // so that leases are lost
+	case "claim":
+		often = 0.5 // so that claims stay unknown
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,6 +239,28 @@ const (
 	chaosRequests = 300
 )
 
+// hooks are slow, panic, hang, and doubt errors.
+func (c *chaos) hooks() Hooks {
+	spoil := func() (doubt bool) {
+		c.mu.Lock()
+		n := c.rng.IntN(10)
+		c.mu.Unlock()
+		switch n {
+		case 0:
+			panic("a hook")
+		case 1, 2, 3:
+			pass(time.Duration(n) * 500 * time.Millisecond)
+		}
+		return n == 4
+	}
+	return Hooks{
+		BeforeClaim:  func(ctx context.Context, _ HookIntent) context.Context { spoil(); return ctx },
+		BeforeSettle: func(context.Context, SettlePlan) SettleChange { return SettleChange{Doubt: spoil()} },
+		AfterSettle:  func(context.Context, HookSettled) { spoil() },
+		AfterVerdict: func(context.Context, HookVerdict) { spoil() },
+	}
+}
+
 func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
@@ -263,7 +288,14 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 				if c.watch {
 					p.Mode = ModeObserve
 				}
-			}))
+			}), func(cfg *Config) {
+				if seed%2 == 1 {
+					cfg.Sealer = sealerOf(t, 1)
+				}
+				if seed%4 == 3 {
+					cfg.Hooks = c.hooks()
+				}
+			})
 			processes, guards = append(processes, p), append(guards, g)
 		}
 		pass(2 * time.Second)
@@ -318,16 +350,15 @@ func (c *chaos) check(guards []*Guard) {
 		if !c.retake && !c.open && !c.watch && c.effects[name] > 1 {
 			c.t.Errorf("%d effects under Hold", c.effects[name])
 		}
-		r, there := c.peek(name)
-		if !there && bare[name] == 0 { // a process that ran without one may have died with it
+		if _, there := c.peek(name); !there && bare[name] == 0 { // a process that ran without one may have died with it
 			c.t.Error("a record of a run is gone")
 		}
-		if !there {
-			continue
-		}
+	}
+	for _, name := range c.names() {
+		r, there := c.peek(name)
 		// What a dead process claimed stays, and so does a take-over that landed
 		// long after its time-out: the next claim takes it over in turn.
-		left := r.state == StateProcessing && !c.owners[r.owner].process.killed && r.flags&flagTakenOver == 0
+		left := there && r.state == StateProcessing && !c.owners[r.owner].process.killed && r.flags&flagTakenOver == 0
 		if left {
 			c.t.Errorf("I13: a claim is left open (it ran: %v)", c.owners[r.owner].claim != nil)
 		}
@@ -337,6 +368,18 @@ func (c *chaos) check(guards []*Guard) {
 			c.t.Errorf("I13: left undone: %+v", st)
 		}
 	}
+}
+
+// names lists the records there are, cards left out.
+func (c *chaos) names() (list []string) {
+	c.shelf.mu.Lock()
+	defer c.shelf.mu.Unlock()
+	for name := range c.items {
+		if !isCard(name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 func sum(m map[string]int) (n int) {

@@ -255,6 +255,10 @@ func (w *renewing) hear(_ context.Context, res Result, err error) {
 		c.accept(p)
 		w.end(w.result, nil)
 	case replyAgain:
+		if c.isEnded() && !broken.Is(broken.P2RenewalUndoesSettle) {
+			w.end("ok", ErrClaimLost) // what is there may be our own doubt: it stays
+			return
+		}
 		w.create = false
 		c.follow(f)
 	case replyGone:
@@ -339,7 +343,8 @@ func (c *Claim) stand(value []byte, r record, first time.Time) {
 // From then on whatever would have been released is left in doubt, and a crash
 // reads as uncertain, whatever onCrash says. A handler that returns the very
 // error it was given had no effect and is released; any other ending after a
-// failed mark is doubt. Errors: [ErrClaimLost], [ErrUnavailable] where the
+// failed mark is doubt. Errors: [ErrClaimLost], also where MaxRun is over (a mark
+// renews the lease, and nothing does any more), [ErrUnavailable] where the
 // outcome of the mark stays unknown, [ErrNoClaim] outside a run.
 func MarkEffects(ctx context.Context, note ...string) error {
 	c, _ := ctx.Value(claimKey{}).(*Claim)
@@ -367,7 +372,8 @@ func (c *Claim) MarkEffects(ctx context.Context, note ...string) error {
 		return nil
 	}
 	now := c.g.clock.now()
-	if c.ended || c.lost != nil || passed(c.deadline, now) {
+	over := passed(c.start.Add(c.policy().MaxRun), now) && !broken.Is(broken.I14LateMark)
+	if c.ended || c.lost != nil || over || passed(c.deadline, now) {
 		defer c.mu.Unlock()
 		c.markErr = fmt.Errorf("idem: effects were not marked: %w", ErrClaimLost)
 		return c.markErr
