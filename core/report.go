@@ -43,6 +43,9 @@ func (g *Guard) Report() string {
 	default:
 		fmt.Fprintf(&b, "answers and notes are sealed: %v\n", g.sealer)
 	}
+	if g.hooks != nil {
+		fmt.Fprintf(&b, "hooks: %s\n", strings.Join(g.hooks.set(), ", "))
+	}
 	for _, p := range g.Policies() {
 		op := g.operation(p.Operation)
 		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",
