@@ -239,6 +239,28 @@ const (
 	chaosRequests = 300
 )
 
+// hooks are slow, panic, hang, and doubt errors.
+func (c *chaos) hooks() Hooks {
+	spoil := func() (doubt bool) {
+		c.mu.Lock()
+		n := c.rng.IntN(10)
+		c.mu.Unlock()
+		switch n {
+		case 0:
+			panic("a hook")
+		case 1, 2, 3:
+			pass(time.Duration(n) * 500 * time.Millisecond)
+		}
+		return n == 4
+	}
+	return Hooks{
+		BeforeClaim:  func(ctx context.Context, _ HookIntent) context.Context { spoil(); return ctx },
+		BeforeSettle: func(context.Context, SettlePlan) SettleChange { return SettleChange{Doubt: spoil()} },
+		AfterSettle:  func(context.Context, HookSettled) { spoil() },
+		AfterVerdict: func(context.Context, HookVerdict) { spoil() },
+	}
+}
+
 func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
@@ -266,7 +288,14 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 				if c.watch {
 					p.Mode = ModeObserve
 				}
-			}))
+			}), func(cfg *Config) {
+				if seed%2 == 1 {
+					cfg.Sealer = sealerOf(t, 1)
+				}
+				if seed%4 == 3 {
+					cfg.Hooks = c.hooks()
+				}
+			})
 			processes, guards = append(processes, p), append(guards, g)
 		}
 		pass(2 * time.Second)

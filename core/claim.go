@@ -24,6 +24,7 @@ type Claim struct {
 	trace    []byte
 	source   string
 	nonce    owner
+	followed string // note of the record that this claim followed
 	force    bool
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
 	loose    bool   // it runs without a record and leaves none: Observe, Off
@@ -52,6 +53,7 @@ type Claim struct {
 	markErr    error     // what a failed mark returned
 	note       []byte
 	ended      bool    // a settle was begun
+	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
 	outcome    found   // the same, as a duplicate in this process reads it; no value before
 	holding    bool    // the outcome is not known to be written
@@ -126,6 +128,11 @@ func (c *Claim) Kept() (Payload, bool) {
 	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
 }
 
+// Followed returns the note of the record that this claim followed, where it
+// took the place of one: a release, a run that had crashed, or one it was forced
+// over. "" elsewhere.
+func (c *Claim) Followed() string { return c.followed }
+
 // Origin returns the traceparent of the run that did the work, as its record
 // keeps it; nil where none is kept.
 func (c *Claim) Origin() []byte { return unpackTrace(c.seen.rec.trace) }
@@ -182,6 +189,19 @@ func (c *Claim) earlier(version byte) (Fingerprint, bool) {
 // claim that says Unavailable), the guard is closed, or the intent itself is
 // wrong (nil claim).
 func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
+	}
+	c, err := g.claimFor(ctx, in, watched)
+	if c != nil && c.hooked != nil && !c.won {
+		c.judged(ctx, c.seen.rec.state)
+	}
+	return c, err
+}
+
+// claimFor is Claim, without the hook that is told the verdict.
+func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, error) {
 	if in.id == nil {
 		var err error
 		if in, err = g.Verify(ctx, in); err != nil {
@@ -191,7 +211,15 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 	if in.id.off {
 		return g.unguarded(ctx, in), nil
 	}
-	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	var told *hooked
+	if watched && in.id.op.standing != g.reconciles { // a reconciler's own claim is nobody's business
+		told = &hooked{}
+		ctx = g.withHooks(ctx, in)
+	}
+	c := &Claim{g: g, id: in.id, hooked: told, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	if in.Note != "" {
+		c.note = []byte(in.Note)
+	}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
@@ -262,6 +290,7 @@ func (c *Claim) fresh(s State, flags byte) record {
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
 		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		note: c.note, scope: c.id.scope,
 	}
 }
 

@@ -55,12 +55,20 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
-	c, err := g.Claim(ctx, in)
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
+	}
+	c, err := g.claimFor(ctx, in, watched)
 	if c == nil {
 		return none, 0, err
 	}
 	if !c.won {
-		return replay(ctx, c, codec)
+		v, verdict, err := replay(ctx, c, codec)
+		if c.hooked != nil {
+			c.judged(ctx, c.seen.rec.state)
+		}
+		return v, verdict, err
 	}
 	runCtx, end := c.observe(&c.run, Step{Kind: StepRun})
 	returned := false
@@ -73,6 +81,9 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	v, err := fn(runCtx)
 	returned = true
 	end.End(StepResult{Fence: c.Fence(), Err: err})
+	if c.hooked != nil {
+		c.returned(v, err)
+	}
 	out, payload, undone := ending(ctx, c, codec, v, err)
 	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
 	return v, c.Verdict(), err
@@ -83,6 +94,9 @@ var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")
 // endAbruptly settles by policy a claim whose run did not return (PROTOCOL
 // P10). Nothing of a partial answer is kept.
 func (c *Claim) endAbruptly() {
+	if c.hooked != nil {
+		c.returned(nil, errAbrupt)
+	}
 	if !broken.Is(broken.P10PanicUnsettled) {
 		_ = c.settle(context.Background(), c.policy().OutcomeOfError(), Payload{Partial: true}, false)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,15 @@ type Config struct {
 	// policy's OnDuplicate is Force.
 	ForceAuthorizer func(ctx context.Context, in Intent) bool
 
+	// Resolvers find out what became of runs that crashed or ended in doubt, by
+	// operation. Their claims leave an entry in an index, where the store keeps
+	// one, and package core/reconcile follows it. Give them to every process that
+	// claims, whether it reconciles or not.
+	Resolvers map[string]Resolver
+
+	// Hooks are called around a claim and its settle. See [Hooks].
+	Hooks Hooks
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -79,12 +89,15 @@ type Guard struct {
 
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
+	hooks    *hookRunner // nil where there is none
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
 
 	settleWait time.Duration
 	operations map[string]*standing
+	reconciles *standing // RunOperation, nil without resolvers; it has no card: it takes no tokens
+	indexes    bool      // the store keeps indexes
 	running    runningClaims
 	keeper     *keeper
 	janitor    *janitor
@@ -113,11 +126,14 @@ type standing struct {
 	running atomic.Pointer[operation]
 	card    cardState
 	usual   durations // how long handlers took
+
+	resolver Resolver // nil: nobody can tell what became of a run
+	index    string   // where claims leave an entry for the reconciler
 }
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open, beside atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside, resolved atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -130,15 +146,21 @@ type Stats struct {
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
 	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
+	Resolved  int64 // held records that a resolver or an operator settled for their owners
 	Strange   int64 // records whose fingerprint version could not be compared
+
+	HookFailures int64 // hooks that panicked, took too long or were left out
+	HooksHanging int64 // hooks that were given up and have not returned yet
 }
 
 // Stats returns the guard's counts.
 func (g *Guard) Stats() Stats {
+	failures, hanging := g.hooks.counts()
 	return Stats{
+		HookFailures: failures, HooksHanging: hanging,
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
-		Beside: g.counts.beside.Load(),
+		Beside: g.counts.beside.Load(), Resolved: g.counts.resolved.Load(),
 	}
 }
 
@@ -160,6 +182,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
+	g.hooks = hooksOf(g, cfg.Hooks)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
@@ -203,16 +226,21 @@ func (g *Guard) configure(cfg Config) error {
 			errs = append(errs, err)
 			continue
 		}
+		if strings.HasPrefix(p.Operation, ownSystem) {
+			errs = append(errs, fmt.Errorf("policy %q: operations of the system %s are this library's own", p.Operation, strings.TrimSuffix(ownSystem, ":")))
+			continue
+		}
 		if g.operations[p.Operation] != nil {
 			errs = append(errs, fmt.Errorf("policy %q: there are two; an operation has one policy", p.Operation))
 			continue
 		}
 		tokens = tokens || p.UsesToken()
-		s := &standing{}
+		s := &standing{resolver: cfg.Resolvers[p.Operation], index: g.indexName(p.Operation)}
 		s.running.Store(g.under(s, &p))
 		g.operations[p.Operation] = s
 	}
 	errs = append(errs, g.configureKeys(cfg, tokens)...)
+	errs = append(errs, g.configureResolvers(cfg)...)
 	if cfg.ReadUnsealed && cfg.Sealer == nil {
 		errs = append(errs, errors.New("config: ReadUnsealed is set, but Sealer is nil: without one everything is read as it is"))
 	}
@@ -283,6 +311,9 @@ func (g *Guard) Close(ctx context.Context) error {
 		} else if err := g.janitor.drain(ctx); err != nil {
 			undone = err
 		}
+		if err := g.hooks.drain(ctx); err != nil {
+			undone = err
+		}
 		g.cards.Wait()
 	})
 	return undone
@@ -293,6 +324,9 @@ func (g *Guard) Close(ctx context.Context) error {
 func (g *Guard) operation(name string) *operation {
 	if s := g.operations[name]; s != nil {
 		return s.running.Load()
+	}
+	if name == RunOperation && g.reconciles != nil {
+		return g.reconciles.running.Load()
 	}
 	return nil
 }
@@ -309,11 +343,11 @@ func (g *Guard) under(s *standing, p *Policy) *operation {
 // false where there is no such operation. It is shared: do not change it. The
 // pointer is the same until [Guard.SetPolicy] puts another in its place.
 func (g *Guard) Policy(name string) (*Policy, bool) {
-	op := g.operation(name)
-	if op == nil {
+	s := g.operations[name]
+	if s == nil {
 		return nil, false
 	}
-	return op.policy, true
+	return s.running.Load().policy, true
 }
 
 // Policies returns a copy of every running policy, by operation.

@@ -30,6 +30,9 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Note is what the record says of its claim from its first write on, up to
+	// 256 bytes: see the function of that name, which replaces it.
+	Note string
 	// Refused is what somebody who has judged before would refuse the intent
 	// with, such as a body that cannot be read. It is refused with that, and
 	// under ModeObserve it runs beside.
@@ -47,6 +50,7 @@ type identity struct {
 	off    bool // none of the guard's business
 	issued time.Time
 	life   time.Duration
+	scope  scopeHash // zero where the operation has no resolver
 }
 
 // maxIntentKey bounds a key from a caller that is not HTTP.
@@ -83,7 +87,13 @@ func (g *Guard) identify(op *operation, in Intent, share bool) (Intent, error) {
 	refuse := func(v Verdict, err error) (Intent, error) {
 		return in, &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
 	}
+	if len(in.Note) > maxNote {
+		return in, fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(in.Note))
+	}
 	id := &identity{op: op, bound: true}
+	if op.resolver != nil {
+		id.scope = g.names.scopeSum(in.Scope)
+	}
 	switch {
 	case !in.Token.IsZero():
 		if !op.policy.UsesToken() {

@@ -236,12 +236,14 @@ func KeyHash(recordName string) string {
 // scopeHash returns a keyed hash of a scope in 16 hex digits, for audit and
 // logs: the same scope gives the same digits in every operation, and nobody
 // without the name key can tell whose they are.
-func (n *namer) scopeHash(scope string) string {
+func (n *namer) scopeHash(scope string) string { return n.scopeSum(scope).String() }
+
+func (n *namer) scopeSum(scope string) scopeHash {
 	h := n.scopes.take()
 	h.msg = append(h.msg, scope...)
-	hash := hex.EncodeToString(h.digest()[:8])
+	sum := scopeHash(h.digest()[:len(scopeHash{})])
 	n.scopes.give(h)
-	return hash
+	return sum
 }
 
 // downstreamKey derives the key under which a run asks another system, such as

@@ -46,8 +46,19 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 	switch {
 	case !c.won:
 		return ErrNoClaim
-	case c.loose:
-		return c.endLoose()
+	case c.hooked != nil:
+		c.g.hooks.active.Add(1)
+		defer c.g.hooks.leave()
+	}
+	if c.loose {
+		err := c.endLoose()
+		if c.hooked != nil && err == nil {
+			c.judged(&c.run, c.seen.rec.state)
+		}
+		return err
+	}
+	if c.hooked != nil && !c.beforeSettle(out, undone) {
+		return ErrNoClaim
 	}
 	c.mu.Lock()
 	if c.ended {
@@ -73,15 +84,17 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 	}
 	end.End(StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err})
 	c.run.end(context.Canceled)
+	if c.hooked != nil {
+		c.afterSettle(target, result)
+	}
 	if result == "stale" {
 		return fmt.Errorf("idem: the outcome was not kept: %w", ErrClaimLost)
 	}
 	return nil
 }
 
-// target encodes the outcome, once: it is sent again byte for byte. c.mu is
-// held.
-func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
+// planned is how a run ends that wants to end so. c.mu is held.
+func (c *Claim) planned(out Outcome, undone bool) Outcome {
 	if out == Releases && !undone && (c.marked || c.stopped()) {
 		out = Doubts // it may have had an effect, or was stopped half-way
 	}
@@ -94,6 +107,16 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	if out == Releases && c.rec.flags&flagForced != 0 && !broken.Is(broken.S8ForcedReleased) {
 		out = Doubts // this run had no effect, but the one it was forced over may have
 	}
+	if c.hooked != nil && c.hooked.doubt && (out == Releases || out == Fails) && !broken.Is(broken.S8HookDoubtIgnored) {
+		out = Doubts // by the hook: a run that completed is not put in doubt
+	}
+	return out
+}
+
+// target encodes the outcome, once: it is sent again byte for byte. c.mu is
+// held.
+func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
+	out = c.planned(out, undone)
 	r := c.rec
 	c.last++
 	r.counter, r.note = c.last, c.note

@@ -18,6 +18,7 @@ import (
 var spanNames = map[idem.StepKind]string{
 	idem.StepClaim: "idem.claim", idem.StepWait: "idem.wait", idem.StepRun: "idem.run",
 	idem.StepSettle: "idem.settle", idem.StepReplay: "idem.replay", idem.StepIssue: "idem.issue",
+	idem.StepReconcile: "idem.reconcile",
 }
 
 // The attributes of spans and metrics; logs use the same words.
@@ -30,8 +31,11 @@ const (
 	keyFence     = attribute.Key("idem.fence")
 	keyAttempt   = attribute.Key("idem.attempt")
 	keyResult    = attribute.Key("idem.settle.result")
-	keyErrorType = attribute.Key("error.type")
-	keyLinkType  = attribute.Key("idem.link.type")
+	// keyReconciled is succeeded, failed, released, later, moved, gave-up,
+	// unavailable or error.
+	keyReconciled = attribute.Key("idem.reconcile.result")
+	keyErrorType  = attribute.Key("error.type")
+	keyLinkType   = attribute.Key("idem.link.type")
 )
 
 // Chooses tells guards which steps are looked at: see [idem.StepChooser].
@@ -49,6 +53,9 @@ func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, fu
 			t.observed.Add(ctx, 1, t.sets.verdicts(s.Operation, r.Observed, t.extra))
 		}
 	}
+	if s.Kind == idem.StepReconcile {
+		return t.reconciles(ctx, s)
+	}
 	name := spanNames[s.Kind]
 	if name == "" || t.keep != nil && !t.keep(s) || !t.orphans && isUnsampled(ctx) {
 		return ctx, nil
@@ -58,6 +65,23 @@ func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, fu
 		return ctx, nil // there is nothing to say, and nothing to end
 	}
 	return ctx, func(r idem.StepResult) { finish(span, s, r) }
+}
+
+// reconciles begins a held record's being resolved: a root of its own, linked to
+// the run it is about, and a count.
+func (t *Telemetry) reconciles(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
+	var span trace.Span
+	if t.keep == nil || t.keep(s) {
+		ctx, span = t.tracer.Start(ctx, spanNames[s.Kind], append([]trace.SpanStartOption{trace.WithNewRoot()}, t.startOptions(s)...)...)
+	}
+	return ctx, func(r idem.StepResult) {
+		t.reconciled.Add(ctx, 1, metric.WithAttributes(append([]attribute.KeyValue{
+			keyOperation.String(s.Operation), keyReconciled.String(r.Result),
+		}, t.extra...)...))
+		if span != nil {
+			finish(span, s, r)
+		}
+	}
 }
 
 // isUnsampled tells whether ctx is inside a span of this process that was not
@@ -111,7 +135,11 @@ func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
 	add(keyKey, s.KeyHash())
 	add(keySource, s.Source)
 	add(keyVerdict, r.Verdict.String())
-	add(keyResult, r.Result)
+	if s.Kind == idem.StepReconcile {
+		add(keyReconciled, r.Result)
+	} else {
+		add(keyResult, r.Result)
+	}
 	if r.State != idem.StateAbsent {
 		add(keyState, r.State.String())
 	}
@@ -136,6 +164,10 @@ func errorType(s idem.Step, r idem.StepResult) string {
 		return "unreadable"
 	case s.Kind == idem.StepSettle && r.Err != nil:
 		return "settle_pending"
+	case s.Kind == idem.StepReconcile && r.Result == "gave-up":
+		return "gave_up"
+	case s.Kind == idem.StepReconcile && r.Result == "error":
+		return "resolver"
 	case s.Kind == idem.StepIssue && r.Err != nil:
 		return "issue_refused"
 	}

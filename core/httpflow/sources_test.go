@@ -200,6 +200,18 @@ func TestOptionalSourcesThatAreAbsent(t *testing.T) {
 	}
 }
 
+// Early data that names its intent, wherever, is safe to run: whoever plays it
+// back gets the kept answer.
+func TestT5_EarlyDataWithADerivedKeyIsAnswered(t *testing.T) {
+	for _, source := range []string{"json:/id", "path:rest", "json:/id+path:rest"} {
+		b := keyed(t, source)
+		b.want(b.send(`{"id":1}`, "Early-Data: 1"), 201, "executed", 1)
+		b.want(b.send(`{"id":1}`, "Early-Data: 1"), 201, "replayed", 1)
+	}
+	b := keyed(t, "json:/id")
+	b.want(b.send(`{}`, "Early-Data: 1"), 425, "", 0)
+}
+
 func TestStatement49a_HeadSourcesDoNotReadTheBody(t *testing.T) {
 	for _, c := range []struct {
 		source, change string

@@ -59,6 +59,8 @@ type Store struct {
 
 	hash   func(name string) uint64
 	shards [shards]shard
+
+	indexes indexes
 }
 
 // New returns an empty store.

@@ -98,11 +98,12 @@ func byScript(s *redisstore.Store) idem.Store { s.ClaimByScript(); return s }
 
 // declared is what every store of this package declares.
 func declared() storetest.Factory {
-	return storetest.Factory{Clock: true, Batches: true, Describes: true, MaxValue: redisstore.MaxValue}
+	return storetest.Factory{Clock: true, Describes: true, Batches: true, Indexes: true, Scans: true, MaxValue: redisstore.MaxValue}
 }
 
 func onMiniredis(t testing.TB, see func(*redisstore.Store) idem.Store) storetest.Factory {
 	f := declared()
+	f.OnePage = true // its SCAN pays no heed to COUNT
 	f.New = func() (*storetest.Backend, error) {
 		m := redistest.Miniredis(t)
 		b := behind(t, m.Addr(), see)
