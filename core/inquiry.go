@@ -23,7 +23,7 @@ type inquiry struct {
 	ctx           context.Context // to make the call in
 	op            Op              // the call
 	mine          record          // what it writes
-	first         time.Time       // when it was sent first
+	first         time.Time       // the moment before it was sent first
 	burial        Ending
 
 	over    bool
@@ -79,6 +79,10 @@ func (q *inquiry) next(ctx context.Context) bool {
 		return false
 	case stepLook:
 		q.looks++
+		if q.f.rec.state == StateProcessing {
+			c.ready(ctx)
+		}
+		q.first = c.g.clock.now()
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
 		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
@@ -151,7 +155,10 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
 	default:
-		q.f, q.have = q.c.g.read(q.c.id.name, res), true
+		q.f, q.have, c.start = c.g.read(c.id.name, res), true, q.first
+		if out := c.out.Load(); out != nil {
+			out.saw(q.f, q.first)
+		}
 	}
 }
 

@@ -46,6 +46,11 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S8WaiterLooksFirst
+	S8EachLooks
+	S8OldNewsShared
+	S8AllClaim
+	S8RenewalsWake
 	I1TakenEarly
 	I3StaleWrites
 	I4ReplayTidied
@@ -162,6 +167,11 @@ var Rules = []Entry{
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S8WaiterLooksFirst, "S8-waiter-looks-first", "core", "TestS8_AWaiterLooksAfterItSubscribed", "a waiter looks before it subscribes, and not again"},
+	{S8EachLooks, "S8-each-looks", "core", "TestS8_AHotRecordCostsOneCallAnInterval", "every loser looks by itself"},
+	{S8OldNewsShared, "S8-old-news-shared", "core", "TestS8_OldNewsIsNotShared", "what was seen is shared however long ago it was"},
+	{S8AllClaim, "S8-all-claim", "core", "TestS8_OneOfTheWaitersClaims", "all waiters of a process claim at once after a release"},
+	{S8RenewalsWake, "S8-renewals-wake", "core", "TestS8_OnlyAnEndWakes", "renewals wake those who wait"},
 	{S8HookWaitedFor, "S8-hook-waited-for", "core", "TestS8_AHookThatHangsIsGivenUp", "a request waits for a hook as long as it takes"},
 	{S8HookPanics, "S8-hook-panics", "core", "TestS8_WhatGoesWrongInAHookStaysThere", "a hook's panic is the request's"},
 	{S8HookDoubtIgnored, "S8-hook-doubt-ignored", "core", "TestS8_AHookTurnsAnErrorIntoDoubt", "a hook's doubt plays no part"},

@@ -29,7 +29,7 @@ func factory(wrap func(idem.Store) idem.Store) storetest.Factory {
 		}, nil
 	}
 	return storetest.Factory{
-		Clock: true, Describes: true, Batches: true, Indexes: true, Scans: true, Local: true, MaxValue: memstore.MaxValue,
+		Clock: true, Describes: true, Batches: true, Watches: true, Indexes: true, Scans: true, Local: true, MaxValue: memstore.MaxValue,
 		New:   func() (*storetest.Backend, error) { return backend(memstore.Options{}) },
 		Small: func() (*storetest.Backend, error) { return backend(memstore.Options{MaxBytes: 2 << 20}) },
 	}
@@ -43,6 +43,7 @@ func TestContractBehindTheFaultDecorator(t *testing.T) {
 	storetest.Run(t, factory(storetest.NewFaults().Wrap))
 }
 
+// Faults: 10.
 func TestS9_AClaimIsOneStepInTheStore(t *testing.T) {
 	holds(t, "of many Creates at once exactly one is Done")
 }
