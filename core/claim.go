@@ -16,23 +16,25 @@ import (
 // known about it. A claim that was won ends once, by Complete, Fail, Release,
 // Doubt or End; its methods may be called from any goroutine.
 type Claim struct {
-	g        *Guard
-	id       *identity
-	fp       Fingerprint
-	again    func(FingerprintChoice) (Fingerprint, error)
-	before   Fingerprint // by the earlier choice, once it was asked for
-	trace    []byte
-	source   string
-	nonce    owner
-	force    bool
-	bare     bool   // it runs without a record: the store is out of reach and the policy open
-	meant    []byte // of a bare run: what its claim was to be swapped from
-	patience time.Duration
-	verdict  Verdict
-	won      bool
-	seen     found // what the verdict was read from, where it was not won
-	retry    time.Duration
-	refusal  error
+	g         *Guard
+	id        *identity
+	fp        Fingerprint
+	again     func(FingerprintChoice) (Fingerprint, error)
+	before    Fingerprint // by the earlier choice, once it was asked for
+	trace     []byte
+	source    string
+	nonce     owner
+	force     bool
+	reserved  bool   // it is held for an all-or-nothing batch and not started
+	onlyLooks bool   // it waits for an answer and claims nothing
+	bare      bool   // it runs without a record: the store is out of reach and the policy open
+	meant     []byte // of a bare run: what its claim was to be swapped from
+	patience  time.Duration
+	verdict   Verdict
+	won       bool
+	seen      found // what the verdict was read from, where it was not won
+	retry     time.Duration
+	refusal   error
 
 	run runContext
 
@@ -48,6 +50,7 @@ type Claim struct {
 	lost       error     // why the claim is no longer ours
 	marked     bool      // effects were marked, or may have been
 	markErr    error     // what a failed mark returned
+	excused    error     // what a failed mark of many returned
 	note       []byte
 	ended      bool    // a settle was begun
 	final      pending // the outcome, as written or still being written
@@ -181,20 +184,30 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 		if in, err = g.Verify(ctx, in); err != nil {
 			var refused *RefusedError
 			if errors.As(err, &refused) {
-				id := &identity{op: g.operation(in.Operation)}
-				return &Claim{g: g, id: id, verdict: refused.Verdict, refusal: refused.Err}, nil
+				return g.refused(in, refused), nil
 			}
 			return nil, err
 		}
 	}
+	c := g.newClaim(ctx, in)
+	err := g.claim(ctx, c)
+	return c, err
+}
+
+// refused is the claim of an intent that was refused from its head alone.
+func (g *Guard) refused(in Intent, why *RefusedError) *Claim {
+	return &Claim{g: g, id: &identity{op: g.operation(in.Operation)}, verdict: why.Verdict, refusal: why.Err}
+}
+
+// newClaim is the claim of an intent that was verified.
+func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
-	err := g.claim(ctx, c)
-	return c, err
+	return c
 }
 
 // claim fills in c.
@@ -215,6 +228,12 @@ func (g *Guard) claim(ctx context.Context, c *Claim) error {
 		err = g.await(obs, c)
 		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
 	}
+	return g.conclude(ctx, c, err)
+}
+
+// conclude begins the run of a claim that was won in time, and counts any other
+// out.
+func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	if c.won && !c.bare && c.late() {
 		c.won, c.known = false, nil
 		g.janitor.mend(c.id, c.rec, nil)

@@ -185,6 +185,9 @@ func taken(f found, claim record) record {
 	}
 	if f.rec.state == StateProcessing {
 		claim.flags |= flagTakenOver
+		if f.rec.flags&flagReserved == 0 {
+			claim.flags &^= flagReserved // a run may stand behind it: a crash must not hide that
+		}
 	}
 	return claim
 }
@@ -228,6 +231,7 @@ const (
 // where it was created).
 func mend(mine record, meant []byte, f found) (mending, record) {
 	gone := mine
+	gone.flags &^= flagReserved
 	gone.state, gone.counter, gone.trace, gone.note = StateReleased, mine.counter+1, nil, nil
 	switch {
 	case f.value == nil && meant == nil:

@@ -59,12 +59,16 @@ func (q *inquiry) next(ctx context.Context) bool {
 		return false
 	}
 	if q.rounds == 3 || q.looks == 4 {
-		c.verdict, c.retry, c.seen, q.over = InFlight, time.Second, q.f, true
+		q.inFlight()
 		return false
 	}
 	st, verdict := judge(c.asker(), q.f)
 	if !q.have && (q.look || st == stepAnswer) {
 		st = stepLook
+	}
+	if c.onlyLooks && st != stepLook && st != stepWait && st != stepAnswer {
+		q.inFlight() // the other owner left nothing to replay
+		return false
 	}
 	q.st, q.ctx = st, ctx
 	switch st {
@@ -81,15 +85,21 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.looks++
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
-		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
+		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, c.claimFlags()))
 	case stepTake:
-		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, 0)))
+		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, c.claimFlags())))
 	case stepForce:
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
 	case stepBury:
 		return q.buries(ctx)
 	}
 	return true
+}
+
+// inFlight ends the inquiry where somebody else is at work on the record and
+// nothing more is known.
+func (q *inquiry) inFlight() {
+	q.c.verdict, q.c.retry, q.c.seen, q.over = InFlight, time.Second, q.f, true
 }
 
 // claims makes the call a claim: one Create or Swap.

@@ -43,22 +43,38 @@ func (c *Claim) End(ctx context.Context) {
 // settle ends the claim once. undone says that the run returned the error of
 // its own failed mark, or [NoEffects]: it had no effect.
 func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool) error {
-	if !c.won {
+	target := c.beginSettle(out, p, undone)
+	if target == nil {
 		return ErrNoClaim
+	}
+	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
+	result, err := c.attempt(ctx, target, c.g.settleWait)
+	return c.endSettle(target, end, result, err)
+}
+
+// beginSettle makes the outcome of a claim that has not ended yet, nil for any
+// other.
+func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) *pending {
+	if !c.won {
+		return nil
 	}
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
-		return ErrNoClaim
+		return nil
 	}
 	c.ended = true
 	target := c.target(out, p, undone)
 	c.mu.Unlock()
 	c.g.keeper.remove(c)
-	c.id.op.usual.add(c.g.clock.since(c.start))
+	if !c.reserved {
+		c.id.op.usual.add(c.g.clock.since(c.start))
+	}
+	return target
+}
 
-	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
-	result, err := c.attempt(ctx, target, c.g.settleWait)
+// endSettle takes what came of the first try to write the outcome.
+func (c *Claim) endSettle(target *pending, end Ending, result string, err error) error {
 	switch {
 	case err == nil:
 		c.finish(target, result)
@@ -108,7 +124,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 		}
 	case Releases:
 		r.state = StateReleased
-		r.flags &^= flagEffects
+		r.flags &^= flagEffects | flagReserved
 	default:
 		r.state = StateUncertain
 	}

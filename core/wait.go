@@ -194,10 +194,7 @@ func (c *Claim) part() {
 func (g *Guard) await(ctx context.Context, c *Claim) error {
 	c.verdict, c.retry = InFlight, c.retryAfter()
 	p := c.policy()
-	patience := p.Wait
-	if c.patience != 0 {
-		patience = min(patience, c.patience)
-	}
+	patience := c.patienceLeft(0)
 	if p.OnDuplicate != Wait || patience <= 0 {
 		return nil
 	}
@@ -225,6 +222,15 @@ func (g *Guard) await(ctx context.Context, c *Claim) error {
 			used = local
 		}
 	}
+}
+
+// patienceLeft is how long this claim may still wait for another owner.
+func (c *Claim) patienceLeft(waited time.Duration) time.Duration {
+	patience := c.policy().Wait
+	if c.patience != 0 {
+		patience = min(patience, c.patience)
+	}
+	return patience - waited
 }
 
 // look waits for a wake-up or the slow poll, looks, and claims where that is

@@ -46,6 +46,10 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S8ReservedUnset
+	S8StartedWhileCollecting
+	S8BatchUnsorted
+	S8ReservedLeft
 	S6SealUnbound
 	S6BrokenSealIsAbsent
 	S9PipelineAsOne
