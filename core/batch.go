@@ -87,6 +87,7 @@ type item struct {
 	entered bool
 	waits   bool
 	held    bool // all-or-nothing: won, and not started
+	given   bool // all-or-nothing: given back while others are waited for
 	step    Ending
 }
 
@@ -134,12 +135,12 @@ func (g *Guard) newBatch(ctx context.Context, intents []Intent, options []BatchO
 	return b, nil
 }
 
-// ask has all the items that are entered talk to the store until each is decided,
-// won, or has somebody to wait for.
-func (b *batch) ask(items []*item) {
+// ask has items talk to the store until each is decided, won, or has somebody to
+// wait for. look says to look before claiming.
+func (b *batch) ask(items []*item, look bool) {
 	talks := make([]talk, 0, len(items))
 	for _, at := range items {
-		if b.enter(at) {
+		if b.enter(at, look) {
 			talks = append(talks, &at.inquiry)
 		}
 	}
@@ -157,7 +158,7 @@ func (b *batch) ask(items []*item) {
 }
 
 // enter counts an item in and begins its inquiry.
-func (b *batch) enter(at *item) bool {
+func (b *batch) enter(at *item, look bool) bool {
 	c := at.c
 	if err := c.id.op.card.refusal(); err != nil {
 		_ = c.unavailable(err)
@@ -170,7 +171,7 @@ func (b *batch) enter(at *item) bool {
 	}
 	at.entered = true
 	view, have := local.view()
-	at.inquiry = inquiry{c: c, f: view, have: have, confirm: b.confirm}
+	at.inquiry = inquiry{c: c, f: view, have: have, look: look, confirm: b.confirm}
 	_, at.step = c.observe(b.ctx, Step{Kind: StepClaim})
 	return true
 }

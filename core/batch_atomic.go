@@ -67,10 +67,10 @@ func (b *batch) collect() {
 			open = append(open, at)
 		}
 	}
-	b.ask(open)
+	b.ask(open, false)
 	for _, at := range open {
 		b.close(at)
-		at.held = at.c.won
+		at.held, at.given = at.c.won, false
 	}
 	if broken.Is(broken.S8StartedWhileCollecting) {
 		b.startAll()
@@ -95,7 +95,7 @@ func (b *batch) waitFor(at *item) bool {
 	b.anew(at)
 	at.c.patience = left
 	_ = b.g.claim(b.ctx, at.c)
-	at.held = at.c.won
+	at.held, at.given = at.c.won, false
 	return at.held
 }
 
@@ -106,7 +106,7 @@ func (b *batch) giveBack(items []*item) {
 		if !at.held {
 			continue
 		}
-		at.held = false
+		at.held, at.given = false, true
 		if !broken.Is(broken.S8ReservedLeft) {
 			list = append(list, ended{Settlement: Settlement{Claim: at.c, Outcome: Releases}, undone: true})
 		}
@@ -116,23 +116,44 @@ func (b *batch) giveBack(items []*item) {
 
 // giveUp gives back what is held and says so. Where everything that was seen of
 // the batch is done, an earlier run of the whole of it is: then what is not done
-// yet is waited for, so that it can be replayed.
+// yet, or was given back for others and may be by now, is looked at again and
+// waited for, so that it can be replayed.
 func (b *batch) giveUp() {
 	b.giveBack(b.items)
-	done := func(v Verdict) bool { return v == Replayed || v == Used }
-	allDone := true
+	done, other := false, false
 	for _, at := range b.items {
-		switch c := at.c; {
-		case c.won || c.verdict == 0:
-			at.c = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, verdict: Released, refusal: ErrBatchRefused, position: -1}
-			allDone = false
+		switch at.c.verdict {
+		case Replayed, Used:
+			done = true
+		case InFlight:
 		default:
-			allDone = allDone && (done(c.verdict) || c.verdict == InFlight)
+			other = other || !at.given
 		}
 	}
-	if allDone && slices.ContainsFunc(b.items, func(at *item) bool { return done(at.c.verdict) }) {
-		b.catchUp()
+	for _, at := range b.items {
+		if at.c.won || at.c.verdict == 0 {
+			b.released(at, done && !other && at.given)
+		}
 	}
+	if !done || other {
+		return
+	}
+	b.catchUp()
+	for _, at := range b.items {
+		if at.given && at.c.verdict == InFlight && at.c.seen.rec.state != StateProcessing {
+			b.released(at, false) // nobody took it
+		}
+	}
+}
+
+// released gives an item that was given back a claim that says so, or, where it
+// is to be looked at again, one that can look.
+func (b *batch) released(at *item, again bool) {
+	if b.anew(at); again {
+		at.c.verdict = InFlight
+		return
+	}
+	at.c.verdict, at.c.refusal = Released, ErrBatchRefused
 }
 
 // startAll clears the flag reserved of everything that is held, in one exchange,

@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -9,29 +10,25 @@ import (
 // nothing: a batch that waited with claims in its hands could wait for another
 // that waits for these.
 func (b *batch) claimEach() {
-	b.ask(b.items)
-	won := false
-	var waiting []*item
-	for _, at := range b.items {
-		won = won || at.c.won
-		if at.waits {
-			waiting = append(waiting, at)
-		}
-	}
-	if !won {
-		b.wait(waiting)
+	b.ask(b.items, false)
+	if !slices.ContainsFunc(b.items, func(at *item) bool { return at.c.won }) {
+		b.wait(b.items)
 	}
 	for _, at := range b.items {
 		b.close(at)
 	}
 }
 
-// wait waits for items beside each other, as long as nothing is won by it.
+// wait waits beside each other for the owners of items that have one, as long as
+// nothing is won by it.
 func (b *batch) wait(items []*item) {
 	ctx, stop := context.WithCancel(b.ctx)
 	defer stop()
 	var work sync.WaitGroup
 	for _, at := range items {
+		if !at.waits || at.c.policy().OnDuplicate != Wait {
+			continue
+		}
 		work.Go(func() {
 			obs, end := at.c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(at.c.seen.rec.trace)})
 			at.err = b.g.await(obs, at.c)
@@ -44,22 +41,22 @@ func (b *batch) wait(items []*item) {
 	work.Wait()
 }
 
-// catchUp waits for what others were running, after this batch has ended its own
-// claims and within what is left of the policy's Wait, so that their answers can
-// be replayed. It claims nothing.
+// catchUp looks again at what others were running, now that this batch holds
+// nothing more, and waits for it within what is left of the policy's Wait, so
+// that their answers can be replayed. It claims nothing.
 func (b *batch) catchUp() {
 	var late []*item
 	for _, at := range b.items {
-		if at.c.won || at.c.verdict != InFlight || at.c.policy().OnDuplicate != Wait {
+		c := at.c
+		if c.won || c.verdict != InFlight || c.policy().OnDuplicate != Wait {
 			continue
 		}
-		left := at.c.patienceLeft(b.g.clock.since(b.start))
-		if _, open := b.g.running.enter(at.c.id.name); left <= 0 || !open {
-			continue
+		if left := c.patienceLeft(b.g.clock.since(b.start)); left > 0 {
+			c.patience, c.onlyLooks = left, true
+			late = append(late, at)
 		}
-		at.c.patience, at.c.onlyLooks, at.entered = left, true, true
-		late = append(late, at)
 	}
+	b.ask(late, true)
 	b.wait(late)
 	for _, at := range late {
 		b.close(at)

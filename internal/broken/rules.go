@@ -114,4 +114,10 @@ var Rules = []Entry{
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S8ReservedUnset, "S8-reserved-unset", "core", "TestS8_ACrashWhileCollectingIsNeverUncertain", "the claims of an all-or-nothing batch are made without the flag reserved"},
+	{S8StartedWhileCollecting, "S8-started-while-collecting", "core", "TestS8_ACrashWhileCollectingIsNeverUncertain", "items of an all-or-nothing batch are started before all are held"},
+	{S8BatchUnsorted, "S8-batch-unsorted", "core", "TestS8_NoTwoBatchesWaitForEachOther", "all-or-nothing batches claim in the order in which their items came"},
+	{S8ReservedLeft, "S8-reserved-left", "core", "TestS8_NoneIsLeftHeld", "an all-or-nothing batch that is refused keeps what it held"},
+	{P5NoDeadline, "P5-no-deadline", "core", "TestP5_ASlowStoreHoldsUpNobodysDeadline", "an owner never doubts its own claim"},
+	{S9NoAskAgain, "S9-no-ask-again", "core", "TestStatement34_UnknownOutcomesAreAskedAgainOneByOne", "a claim without an answer is given up at once"},
 }
