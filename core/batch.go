@@ -2,7 +2,6 @@ package idem
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -36,15 +35,21 @@ func Atomic() BatchOption { return func(b *batch) { b.atomic = true } }
 // out of reach for at least one of them (ErrUnavailable, and that claim says
 // Unavailable); without, that an intent is wrong or the guard closed.
 func (g *Guard) ClaimBatch(ctx context.Context, intents []Intent, options ...BatchOption) ([]*Claim, error) {
-	b, err := g.claimBatch(ctx, intents, options)
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
+	}
+	b, err := g.claimBatch(ctx, intents, watched, options)
 	if b == nil {
 		return nil, err
 	}
+	b.judged()
 	return b.claims, err
 }
 
-func (g *Guard) claimBatch(ctx context.Context, intents []Intent, options []BatchOption) (*batch, error) {
-	b, err := g.newBatch(ctx, intents, options)
+// claimBatch is ClaimBatch, without the hook that is told the verdicts.
+func (g *Guard) claimBatch(ctx context.Context, intents []Intent, watched bool, options []BatchOption) (*batch, error) {
+	b, err := g.newBatch(ctx, intents, watched, options)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +71,19 @@ func (g *Guard) claimBatch(ctx context.Context, intents []Intent, options []Batc
 	return b, nil
 }
 
+// judged tells the hooks the verdicts of what was not won.
+func (b *batch) judged() {
+	if b.g.hooks == nil {
+		return
+	}
+	b.g.each(len(b.items), func(i int) {
+		if at := b.items[i]; at.told != nil && !at.c.won {
+			at.c.hooked = at.told
+			at.c.judged(at.ctx, at.c.seen.rec.state)
+		}
+	})
+}
+
 // batch is many intents on their way to a decision.
 type batch struct {
 	g      *Guard
@@ -83,6 +101,8 @@ type batch struct {
 type item struct {
 	inquiry
 	in      Intent
+	ctx     context.Context // with what a hook attached
+	told    *hooked         // nil where no hook is called about this item
 	c       *Claim
 	entered bool
 	waits   bool
@@ -93,46 +113,77 @@ type item struct {
 
 // newBatch verifies intents and finds those that are about the same record. The
 // first of these decides about it (the first whose binding is right, if any is).
-func (g *Guard) newBatch(ctx context.Context, intents []Intent, options []BatchOption) (*batch, error) {
+func (g *Guard) newBatch(ctx context.Context, intents []Intent, watched bool, options []BatchOption) (*batch, error) {
 	b := &batch{g: g, ctx: ctx, start: g.clock.now(), leads: make([]*item, len(intents)), claims: make([]*Claim, len(intents))}
 	for _, option := range options {
 		option(b)
 	}
-	leads := make(map[string]*item, len(intents))
 	verified := make([]Intent, len(intents))
 	for i, in := range intents {
+		var err error
 		if in.id == nil {
-			var err error
-			var refused *RefusedError
-			if in, err = g.Verify(ctx, in); errors.As(err, &refused) {
-				b.claims[i] = g.refused(in, refused)
-				continue
-			} else if err != nil {
+			in, err = g.Verify(ctx, in)
+		}
+		if err != nil {
+			if b.claims[i], err = g.refused(ctx, in, err); err != nil {
 				return nil, fmt.Errorf("item %d of the batch: %w", i, err)
 			}
+			continue
+		}
+		b.atomic = b.atomic || in.id.op.policy.Atomic == Yes
+		if in.id.off {
+			b.claims[i] = g.unguarded(ctx, in)
+			continue
 		}
 		verified[i] = in
-		b.atomic = b.atomic || in.id.op.policy.Atomic == Yes
+	}
+	b.group(verified)
+	g.each(len(b.items), func(i int) {
+		at := b.items[i]
+		at.ctx = ctx
+		if watched && at.in.id.op.standing != g.reconciles {
+			at.told = &hooked{}
+			at.ctx = g.withHooks(ctx, at.in)
+		}
+		at.c = g.newClaim(at.ctx, at.in)
+		at.c.hooked = at.told
+	})
+	return b, nil
+}
+
+// group finds the items: one for each record.
+func (b *batch) group(verified []Intent) {
+	leads := make(map[string]*item, len(verified))
+	for _, in := range verified {
+		if in.id == nil {
+			continue
+		}
 		if at := leads[in.id.name]; at == nil {
-			leads[in.id.name] = &item{in: in}
-			b.items = append(b.items, leads[in.id.name])
+			at = &item{in: in}
+			leads[in.id.name], b.items = at, append(b.items, at)
 		} else if in.id.bound && !at.in.id.bound {
 			at.in = in
 		}
 	}
 	for i, in := range verified {
 		switch {
-		case b.claims[i] != nil:
+		case in.id == nil:
 		case leads[in.id.name].in.Fingerprint != in.Fingerprint:
-			b.claims[i] = &Claim{g: g, id: in.id, fp: in.Fingerprint, source: in.Source, verdict: Conflict, position: -1}
+			b.claims[i] = b.verdict(in, Conflict, nil)
 		default:
 			b.leads[i] = leads[in.id.name]
 		}
 	}
-	for _, at := range b.items {
-		at.c = g.newClaim(ctx, at.in)
+}
+
+// verdict is a claim that was not won, by itself. Where the policy observes it
+// runs beside, save in a batch that is all or nothing: see claimAll.
+func (b *batch) verdict(in Intent, v Verdict, why error) *Claim {
+	c := &Claim{g: b.g, id: in.id, fp: in.Fingerprint, source: in.Source, verdict: v, refusal: why, position: -1}
+	if c.observes() && !b.atomic {
+		c.beside(b.ctx)
 	}
-	return b, nil
+	return c
 }
 
 // ask has items talk to the store until each is decided, won, or has somebody to
@@ -172,7 +223,7 @@ func (b *batch) enter(at *item, look bool) bool {
 	at.entered = true
 	view, have := local.view()
 	at.inquiry = inquiry{c: c, f: view, have: have, look: look, confirm: b.confirm}
-	_, at.step = c.observe(b.ctx, Step{Kind: StepClaim})
+	_, at.step = c.observe(at.ctx, Step{Kind: StepClaim})
 	return true
 }
 
@@ -194,6 +245,6 @@ func (b *batch) confirm(ctx context.Context, op *operation) error {
 func (b *batch) close(at *item) {
 	if at.entered {
 		at.entered = false
-		_ = b.g.conclude(b.ctx, at.c, at.err)
+		_ = b.g.conclude(at.ctx, at.c, at.err)
 	}
 }

@@ -27,34 +27,72 @@ func (c *Claim) claimFlags() byte {
 	return 0
 }
 
-// claimAll wins every item and starts it, or leaves none of them held.
+// claimAll wins every item and starts it, or leaves none of them held. Where every
+// policy only observes, what would have been refused runs beside: all of it.
 func (b *batch) claimAll() {
+	if b.holdAll() && b.startAll() {
+		return
+	}
+	b.giveUp()
+	if b.observes() && !broken.Is(broken.S8ObserveRefuses) {
+		b.allBeside()
+		return
+	}
+	for i, c := range b.claims {
+		if c != nil && c.won { // nothing guards it, and it is not run either
+			_ = c.endLoose()
+			b.claims[i] = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, verdict: Released, refusal: ErrBatchRefused, position: -1}
+		}
+	}
+}
+
+// observes tells whether nothing of the batch is refused in earnest.
+func (b *batch) observes() bool {
+	for _, at := range b.items {
+		if !at.c.observes() {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.claims, func(c *Claim) bool { return c != nil && !c.won && !c.observes() })
+}
+
+// allBeside runs all of a batch that would have been refused.
+func (b *batch) allBeside() {
+	for _, at := range b.items {
+		at.c.reserved, at.c.hooked = false, at.told
+		at.c.beside(at.ctx)
+	}
+	for _, c := range b.claims {
+		if c != nil && !c.won {
+			c.beside(b.ctx)
+		}
+	}
+}
+
+// holdAll wins every item, reserved. Where it cannot, what it holds is left to
+// giveUp.
+func (b *batch) holdAll() bool {
 	if !broken.Is(broken.S8BatchUnsorted) {
 		slices.SortFunc(b.items, func(a, b *item) int { return cmp.Compare(a.in.id.name, b.in.id.name) })
 	}
 	for _, c := range b.claims {
-		if c != nil { // refused from its head, or in conflict with another: nothing is claimed at all
-			b.giveUp()
-			return
+		if c != nil && !c.won { // refused from its head, or in conflict with another: nothing is claimed at all
+			return false
 		}
 	}
 	for {
 		b.collect()
 		first := slices.IndexFunc(b.items, func(at *item) bool { return !at.held })
 		if first < 0 {
-			break
+			return true
 		}
-		refused := slices.ContainsFunc(b.items, func(at *item) bool { return !at.held && at.c.verdict != InFlight })
-		if !refused {
-			b.giveBack(b.items[first+1:])
+		if slices.ContainsFunc(b.items, func(at *item) bool { return !at.held && at.c.verdict != InFlight }) {
+			return false
 		}
-		if refused || !b.waitFor(b.items[first]) {
-			b.giveUp()
-			return
+		b.giveBack(b.items[first+1:])
+		if !b.waitFor(b.items[first]) {
+			return false
 		}
-	}
-	if !b.startAll() {
-		b.giveUp()
 	}
 }
 
@@ -80,21 +118,20 @@ func (b *batch) collect() {
 // anew gives an item a claim that can be sent. Each try is a claim of its own:
 // a release that is still on its way is not taken for the next one's.
 func (b *batch) anew(at *item) {
-	at.c = b.g.newClaim(b.ctx, at.in)
+	at.c = b.g.newClaim(at.ctx, at.in)
 	at.c.reserved, at.c.force = true, false
-	at.c.patience = at.in.Wait
 }
 
 // waitFor waits for the owner of one item, within what is left of its policy's
 // Wait, and claims it then.
 func (b *batch) waitFor(at *item) bool {
 	left := at.c.patienceLeft(b.g.clock.since(b.start))
-	if at.c.policy().OnDuplicate != Wait || left <= 0 {
+	if at.c.policy().OnDuplicate != Wait || left <= 0 || at.c.observes() {
 		return false
 	}
 	b.anew(at)
 	at.c.patience = left
-	_ = b.g.claim(b.ctx, at.c)
+	_ = b.g.claim(at.ctx, at.c)
 	at.held, at.given = at.c.won, false
 	return at.held
 }
@@ -193,7 +230,7 @@ func (b *batch) startAll() bool {
 	now := b.g.clock.now()
 	for _, at := range b.items {
 		if at.held {
-			at.c.begun(now)
+			at.c.begun(now, at.told)
 		}
 	}
 	return true
@@ -208,10 +245,10 @@ func (c *Claim) startRenewal() *pending {
 }
 
 // begun has the run of a reserved claim begin.
-func (c *Claim) begun(now time.Time) {
+func (c *Claim) begun(now time.Time, told *hooked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reserved, c.start = false, now
+	c.reserved, c.start, c.hooked = false, now, told
 }
 
 // openHeld has a claim whose start is unknown run without a record, as the policy

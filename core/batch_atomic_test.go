@@ -3,7 +3,9 @@ package idem_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,5 +285,80 @@ func TestStatement34_ThePolicySaysAllOrNothing(t *testing.T) {
 	wantVerdicts(t, answers, idem.Released, idem.Replayed)
 	if len(ran) != 0 {
 		t.Errorf("items %v ran", ran)
+	}
+}
+
+// Given a policy that only observes, nothing of a batch is refused: what would
+// have been runs beside, all of it where it is all or nothing.
+func TestS8_ABatchUnderObserveRefusesNothing(t *testing.T) {
+	g, _ := batchGuard(t, memstore.New(memstore.Options{}), func(p *idem.Policy) { p.Mode = idem.ModeObserve })
+	answersOf(t, g, batchOf("done"))
+	other := batchIntent("a")
+	other.Fingerprint.Sum[0]++
+	intents := append(batchOf("a", "done", ""), other)
+	answers, ran := answersOf(t, g, intents)
+	wantVerdicts(t, answers, idem.Executed, idem.Unprotected, idem.Unprotected, idem.Unprotected)
+	if len(ran) != 4 {
+		t.Errorf("items %v ran", ran)
+	}
+	intents = batchOf("b", "done", "c")
+	answers, ran = answersOf(t, g, intents, idem.Atomic())
+	wantVerdicts(t, answers, idem.Unprotected, idem.Unprotected, idem.Unprotected)
+	if len(ran) != 3 {
+		t.Errorf("all or nothing: items %v ran", ran)
+	}
+	wantState(t, g, "b", idem.StateReleased)
+}
+
+// Given a share of keys, a batch runs those outside of it unguarded; all or
+// nothing holds for them too.
+func TestS8_ABatchOutsideTheShare(t *testing.T) {
+	g, _ := batchGuard(t, memstore.New(memstore.Options{}), func(p *idem.Policy) { p.Share = 0.5 })
+	intents := batchOf(byName(40)...)
+	answers, ran := answersOf(t, g, intents)
+	guarded := -1
+	for i, a := range answers {
+		if a.Verdict == idem.Executed {
+			guarded = i
+		} else if a.Verdict != idem.Unguarded {
+			t.Errorf("item %d: %s", i, a.Verdict)
+		}
+	}
+	if len(ran) != 40 || guarded < 0 {
+		t.Fatalf("%d ran; %v", len(ran), verdicts(answers))
+	}
+	fresh := batchIntent("fresh")
+	if answers, ran = answersOf(t, g, append(intents, fresh), idem.Atomic()); len(ran) != 0 {
+		t.Errorf("with item %d done %d others ran; %v", guarded, len(ran), verdicts(answers))
+	}
+}
+
+// Given hooks, each item is told of once, whatever it takes to win it.
+func TestS8_HooksOfABatch(t *testing.T) {
+	var mu sync.Mutex
+	calls := map[string]int{}
+	count := func(what string) { mu.Lock(); calls[what]++; mu.Unlock() }
+	hooks := idem.Hooks{
+		BeforeClaim: func(ctx context.Context, _ idem.HookIntent) context.Context { count("before claim"); return ctx },
+		BeforeSettle: func(_ context.Context, p idem.SettlePlan) idem.SettleChange {
+			count("before settle")
+			return idem.SettleChange{}
+		},
+		AfterSettle:  func(context.Context, idem.HookSettled) { count("after settle") },
+		AfterVerdict: func(_ context.Context, v idem.HookVerdict) { count(v.Verdict.String()) },
+	}
+	g, err := idem.New(idem.Config{Store: memstore.New(memstore.Options{}), Hooks: hooks, Policies: []idem.Policy{{Operation: batchOperation, Preset: idem.API}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.Close(context.Background()) }()
+	answersOf(t, g, batchOf("a", "b", "a"), idem.Atomic())
+	answersOf(t, g, batchOf("b", "c"))
+	answersOf(t, g, batchOf("c", "d"), idem.Atomic())
+	mu.Lock()
+	defer mu.Unlock()
+	want := map[string]int{"before claim": 6, "before settle": 3, "after settle": 3, "executed": 3, "replayed": 2, "released": 1}
+	if !maps.Equal(calls, want) {
+		t.Errorf("hooks were called %v, want %v", calls, want)
 	}
 }

@@ -41,7 +41,11 @@ var errNoAnswer = errors.New("idem: the run of the batch gave this item no answe
 // The error says that an intent is wrong or the guard closed; then no answers are
 // returned and nothing ran.
 func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec[T], fn func(ctx context.Context, won []Item) []Answer[T], options ...BatchOption) ([]Answer[T], error) {
-	b, err := g.claimBatch(ctx, intents, options)
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
+	}
+	b, err := g.claimBatch(ctx, intents, watched, options)
 	if b == nil {
 		return nil, err
 	}
@@ -56,6 +60,9 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 				a = given[i]
 			}
 			answers[at.Index] = a
+			if at.Claim.hooked != nil {
+				at.Claim.returned(a.Value, a.Err)
+			}
 			s := &list[i]
 			s.Claim = at.Claim
 			s.Outcome, s.Payload, s.undone = ending(ctx, at.Claim, codec, a.Value, a.Err)
@@ -80,6 +87,7 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			answers[i].Value, answers[i].Verdict, answers[i].Err = replay(ctx, c, codec)
 		}
 	}
+	b.judged()
 	return answers, nil
 }
 

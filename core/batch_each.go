@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // claimEach decides about each item by itself. It waits only where it holds
@@ -16,6 +18,9 @@ func (b *batch) claimEach() {
 	}
 	for _, at := range b.items {
 		b.close(at)
+		if !at.c.won && at.c.observes() && !broken.Is(broken.S8ObserveRefuses) {
+			at.c.beside(at.ctx)
+		}
 	}
 }
 
@@ -26,7 +31,7 @@ func (b *batch) wait(items []*item) {
 	defer stop()
 	var work sync.WaitGroup
 	for _, at := range items {
-		if !at.waits || at.c.policy().OnDuplicate != Wait {
+		if !at.waits || at.c.policy().OnDuplicate != Wait || at.c.observes() {
 			continue
 		}
 		work.Go(func() {
@@ -52,7 +57,7 @@ func (b *batch) catchUp() {
 			continue
 		}
 		if left := c.patienceLeft(b.g.clock.since(b.start)); left > 0 {
-			c.patience, c.onlyLooks = left, true
+			c.patience, c.looks = left, true
 			late = append(late, at)
 		}
 	}

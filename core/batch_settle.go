@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/go-idem/idem/internal/broken"
 )
@@ -38,27 +39,50 @@ func (g *Guard) settleAll(ctx context.Context, list []ended) []error {
 	type ending struct {
 		settling
 		end Ending
-		at  int
+	}
+	if g.hooks != nil {
+		g.hooks.active.Add(1)
+		defer g.hooks.leave()
 	}
 	errs := make([]error, len(list))
-	under := make([]ending, 0, len(list))
-	talks := make([]talk, 0, len(list))
-	for i, s := range list {
-		target := s.Claim.beginSettle(s.Outcome, s.Payload, s.undone)
-		if target == nil {
-			errs[i] = ErrNoClaim
-			continue
+	all := make([]ending, len(list))
+	g.each(len(list), func(i int) {
+		s := list[i]
+		if errs[i] = ErrNoClaim; s.Claim.won {
+			all[i].c, all[i].result = s.Claim, "ok"
+			all[i].p, errs[i] = s.Claim.beginSettle(s.Outcome, s.Payload, s.undone)
 		}
-		_, end := s.Claim.observe(ctx, Step{Kind: StepSettle})
-		under = append(under, ending{settling{c: s.Claim, p: target, result: "ok"}, end, i})
-		talks = append(talks, &under[len(under)-1].settling)
+	})
+	talks := make([]talk, 0, len(list))
+	for i := range all {
+		if all[i].p != nil {
+			_, all[i].end = all[i].c.observe(ctx, Step{Kind: StepSettle})
+			talks = append(talks, &all[i].settling)
+		}
 	}
 	g.together(ctx, g.settleWait, 1, talks, nil)
-	for i := range under {
-		w := &under[i]
-		errs[w.at] = w.c.endSettle(w.p, w.end, w.result, w.err)
-	}
+	g.each(len(all), func(i int) {
+		if w := &all[i]; w.p != nil {
+			errs[i] = w.c.endSettle(w.p, w.end, w.result, w.err)
+		}
+	})
 	return errs
+}
+
+// each does something for many claims: one after the other, and where hooks may
+// be called all at once, so that one that hangs is waited for once.
+func (g *Guard) each(n int, do func(i int)) {
+	if g.hooks == nil {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var work sync.WaitGroup
+	for i := range n {
+		work.Go(func() { do(i) })
+	}
+	work.Wait()
 }
 
 // MarkBatch is [Claim.MarkEffects] for many claims, in one exchange with the
@@ -122,12 +146,14 @@ func (c *Claim) excuses(err error) bool {
 
 // endAbruptlyAll is Claim.endAbruptly for many.
 func (g *Guard) endAbruptlyAll(claims []*Claim) {
-	if broken.Is(broken.P10PanicUnsettled) {
-		return
-	}
 	list := make([]ended, len(claims))
 	for i, c := range claims {
+		if c.hooked != nil {
+			c.returned(nil, errAbrupt)
+		}
 		list[i].Settlement = Settlement{Claim: c, Outcome: c.policy().OutcomeOfError(), Payload: Payload{Partial: true}}
 	}
-	g.settleAll(context.Background(), list)
+	if !broken.Is(broken.P10PanicUnsettled) {
+		g.settleAll(context.Background(), list)
+	}
 }

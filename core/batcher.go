@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -14,6 +15,8 @@ type Op struct {
 	// Step is what a guard makes this operation for, where one exchange carries
 	// several kinds; "" says that it is as [StoreStep] of the context tells.
 	Step string
+
+	index *indexed // of a claim that a reconciler follows; nil of any other
 }
 
 // OpKind says which method of [Store] an Op stands for.
@@ -47,6 +50,9 @@ type Batcher interface {
 // Apply does many operations on a store: at once where it can, else one after
 // the other.
 func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
+	if x, ok := s.(Indexer); ok && slices.ContainsFunc(ops, isIndexed) {
+		return applyIndexed(ctx, s, x, ops)
+	}
 	if b, ok := s.(Batcher); ok {
 		return b.Apply(ctx, ops)
 	}
@@ -63,6 +69,11 @@ func Apply(ctx context.Context, s Store, ops []Op) []OpResult {
 
 // on does the operation alone.
 func (op *Op) on(ctx context.Context, s Store) (Result, error) {
+	if x := op.index; x != nil {
+		alone := *op
+		alone.index = nil
+		return Indexed(ctx, s, x.index, x.entry, x.ttl, alone)
+	}
 	switch op.Kind {
 	case OpCreate:
 		return s.Create(ctx, op.Name, op.Value, op.TTL)

@@ -2,8 +2,6 @@ package idem
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -17,11 +15,13 @@ import (
 // an operator can read it.
 type card struct {
 	Version      int      `json:"v"`
-	Since        int64    `json:"since"`        // microseconds: from when on every run left a record
-	NameKey      string   `json:"nameKey"`      // check value of the name key
-	Fingerprints []string `json:"fingerprints"` // the last two choices, newest last
-	Retention    int64    `json:"retention"`    // seconds: what every run since then was kept for, at least
-	Policy       string   `json:"policy"`       // hash of the policy of who wrote it last
+	Since        int64    `json:"since"`           // microseconds: from when on every run left a record
+	NameKey      string   `json:"nameKey"`         // check value of the name key
+	Fingerprints []string `json:"fingerprints"`    // the last two choices, newest last
+	Retention    int64    `json:"retention"`       // seconds: what every run since then was kept for, at least
+	Mode         Mode     `json:"mode,omitempty"`  // what of the requests since then was guarded: all, where it is left out
+	Share        float64  `json:"share,omitempty"` // and of how many of the keys
+	Policy       string   `json:"policy"`          // hash of the policy of who wrote it last
 	Counter      int      `json:"n"`
 }
 
@@ -33,9 +33,10 @@ const (
 
 // cardState is what a guard remembers of a card.
 type cardState struct {
-	mu    sync.RWMutex
-	read  bool
-	since time.Time
+	mu       sync.RWMutex
+	read     bool
+	since    time.Time
+	policies policyNotes
 	// refused is why nothing can be judged under this card, nil or empty while
 	// it can: see cardRefusal.
 	refused atomic.Pointer[cardRefusal]
@@ -68,12 +69,24 @@ var errNameKey = newCardRefusal("idem: the store's records were made with anothe
 // A token says whole seconds, rounded down, so one whose stamp is after since
 // was issued after it.
 func (s *cardState) proves(issued time.Time, age time.Duration, p *Policy) bool {
+	return p.Mode == ModeEnforce && s.remembers(issued, age, p)
+}
+
+// remembers is the same, were the policy enforced.
+func (s *cardState) remembers(issued time.Time, age time.Duration, p *Policy) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.read || age >= p.Retention-slack || p.OnOutage == Open || s.isDisturbed() {
 		return false
 	}
 	return issued.After(s.since) || broken.Is(broken.T6SinceUnread)
+}
+
+// toldAll tells whether every run that began after then has left a record.
+func (s *cardState) toldAll(then time.Time, p *Policy) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.read && p.OnOutage != Open && !s.isDisturbed() && then.After(s.since)
 }
 
 // isDisturbed tells whether there were runs without a record that since was not
@@ -86,11 +99,23 @@ func (s *cardState) isRead() bool {
 	return s.read
 }
 
-// Degraded tells whether tokens of this operation are issued while their
-// protection cannot be told: its card was not read yet.
+// Degraded tells whether tokens of this operation are issued while it cannot be
+// told that they are protected: its card was not read yet, or its policy is not
+// enforced, or for a share of them only. See [Guard.DegradedToken].
 func (g *Guard) Degraded(name string) bool {
-	op := g.operations[name]
-	return op == nil || !op.card.isRead() || op.card.refusal() != nil
+	op := g.operation(name)
+	return op == nil || op.isUnsure() || op.policy.Share < 1
+}
+
+// DegradedToken tells the same of one token that was issued for req: whether it
+// is in the share of keys that is guarded, too.
+func (g *Guard) DegradedToken(req TokenRequest, t Token) bool {
+	op := g.operation(req.Operation)
+	return op == nil || op.isUnsure() || !op.policy.inShare(g.names.tokenRecord(g.prefix, req.Operation, req.Scope, t))
+}
+
+func (op *operation) isUnsure() bool {
+	return op.policy.Mode != ModeEnforce || !op.card.isRead() || op.card.refusal() != nil
 }
 
 // cardName is the name of an operation's card. No key can make it: those names
@@ -211,7 +236,8 @@ func (g *Guard) syncCard(ctx context.Context, op, next *operation) error {
 func (g *Guard) newCard(op *operation) card {
 	return card{
 		Version: 1, Since: g.clock.corrected().UnixMicro(), NameKey: g.names.checkValue(),
-		Fingerprints: []string{op.policy.Fingerprint.String()}, Retention: op.policy.keptSeconds(), Policy: op.policyHash(),
+		Fingerprints: []string{op.policy.Fingerprint.String()}, Retention: op.policy.keptSeconds(),
+		Mode: op.policy.Mode, Share: op.policy.Share, Policy: op.hash,
 	}
 }
 
@@ -295,6 +321,8 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 	change := c.choose(p.Fingerprint.String(), first || swapping)
 	op.card.remember(&c, p.Fingerprint.String())
 	change = g.retain(ctx, op, &c, p) || change
+	change = g.roll(ctx, op, &c, p) || change
+	change = g.notice(ctx, op.orRunning(next), &c, first || swapping) || change
 	if res.Left > 0 && res.Left < cardLife/2 {
 		change = true
 	}
@@ -305,15 +333,8 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 		return card{}, nil
 	}
 	c.Counter++
-	c.Policy = op.orRunning(next).policyHash()
+	c.Policy = op.orRunning(next).hash
 	return c, nil
-}
-
-// policyHash is a short hash of a policy, to notice that processes differ.
-func (op *operation) policyHash() string {
-	text, _ := json.Marshal(*op.policy) // plain data: it cannot fail
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
 }
 
 // Ready returns nil when the store answers and every operation's card was

@@ -19,6 +19,7 @@ type chaos struct {
 	t      *testing.T
 	retake bool
 	open   bool
+	watch  bool // mode observe: what would be refused runs beside
 
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -48,8 +49,11 @@ func (c *chaos) chance(p float64) bool { return c.rng.Float64() < p }
 
 func (p *chaosProcess) fault(step string) fault {
 	often := 0.25
-	if step == "renew" {
+	switch step {
+	case "renew":
 		often = 0.95 // so that leases are lost
+	case "claim":
+		often = 0.5 // so that claims stay unknown
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,6 +143,9 @@ func (c *chaos) enter(name string, before record, was bool, ttl time.Duration) {
 	if ttl <= 0 {
 		wrong("I7: no time to live")
 	}
+	if c.watch && after.state == StateBuried {
+		wrong("S8: Observe buries")
+	}
 	if !was || string(before.append(nil)) == string(after.append(nil)) {
 		return
 	}
@@ -218,7 +225,7 @@ func (c *chaos) request(p *chaosProcess, g *Guard, in Intent) {
 	if verdict == Dead {
 		verified, _ := g.Verify(context.Background(), in)
 		c.dead[verified.id.name] = true
-		if c.open || c.runs[verified.id.name] > c.released[verified.id.name] {
+		if c.open || c.watch || c.runs[verified.id.name] > c.released[verified.id.name] {
 			c.t.Error("I5: dead was said of a token that ran")
 		}
 	}
@@ -232,6 +239,28 @@ const (
 	chaosRequests = 300
 )
 
+// hooks are slow, panic, hang, and doubt errors.
+func (c *chaos) hooks() Hooks {
+	spoil := func() (doubt bool) {
+		c.mu.Lock()
+		n := c.rng.IntN(10)
+		c.mu.Unlock()
+		switch n {
+		case 0:
+			panic("a hook")
+		case 1, 2, 3:
+			pass(time.Duration(n) * 500 * time.Millisecond)
+		}
+		return n == 4
+	}
+	return Hooks{
+		BeforeClaim:  func(ctx context.Context, _ HookIntent) context.Context { spoil(); return ctx },
+		BeforeSettle: func(context.Context, SettlePlan) SettleChange { return SettleChange{Doubt: spoil()} },
+		AfterSettle:  func(context.Context, HookSettled) { spoil() },
+		AfterVerdict: func(context.Context, HookVerdict) { spoil() },
+	}
+}
+
 func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
@@ -240,7 +269,7 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 			}
 		}()
 		c := &chaos{
-			shelf: newShelf(), t: t, retake: seed%3 == 0, open: seed%3 == 1, rng: rand.New(rand.NewPCG(seed, 7)),
+			shelf: newShelf(), t: t, retake: seed%3 == 0, open: seed%3 == 1, watch: seed%5 == 4, rng: rand.New(rand.NewPCG(seed, 7)),
 			owners: map[owner]*chaosRun{}, runs: map[string]int{}, released: map[string]int{},
 			retaken: map[string]int{}, dead: map[string]bool{}, effects: map[string]int{},
 		}
@@ -256,7 +285,17 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 				if c.open {
 					p.OnOutage = Open
 				}
-			}))
+				if c.watch {
+					p.Mode = ModeObserve
+				}
+			}), func(cfg *Config) {
+				if seed%2 == 1 {
+					cfg.Sealer = sealerOf(t, 1)
+				}
+				if seed%4 == 3 {
+					cfg.Hooks = c.hooks()
+				}
+			})
 			processes, guards = append(processes, p), append(guards, g)
 		}
 		pass(2 * time.Second)
@@ -308,19 +347,18 @@ func (c *chaos) check(guards []*Guard) {
 		if most := 1 + c.released[name] + c.retaken[name] + bare[name]; n > most {
 			c.t.Errorf("I9: %d runs of one record, with %d releases, %d take-overs and %d runs without a record", n, c.released[name], c.retaken[name], bare[name])
 		}
-		if !c.retake && !c.open && c.effects[name] > 1 {
+		if !c.retake && !c.open && !c.watch && c.effects[name] > 1 {
 			c.t.Errorf("%d effects under Hold", c.effects[name])
 		}
-		r, there := c.peek(name)
-		if !there && bare[name] == 0 { // a process that ran without one may have died with it
+		if _, there := c.peek(name); !there && bare[name] == 0 { // a process that ran without one may have died with it
 			c.t.Error("a record of a run is gone")
 		}
-		if !there {
-			continue
-		}
+	}
+	for _, name := range c.names() {
+		r, there := c.peek(name)
 		// What a dead process claimed stays, and so does a take-over that landed
 		// long after its time-out: the next claim takes it over in turn.
-		left := r.state == StateProcessing && !c.owners[r.owner].process.killed && r.flags&flagTakenOver == 0
+		left := there && r.state == StateProcessing && !c.owners[r.owner].process.killed && r.flags&flagTakenOver == 0
 		if left {
 			c.t.Errorf("I13: a claim is left open (it ran: %v)", c.owners[r.owner].claim != nil)
 		}
@@ -330,6 +368,18 @@ func (c *chaos) check(guards []*Guard) {
 			c.t.Errorf("I13: left undone: %+v", st)
 		}
 	}
+}
+
+// names lists the records there are, cards left out.
+func (c *chaos) names() (list []string) {
+	c.shelf.mu.Lock()
+	defer c.shelf.mu.Unlock()
+	for name := range c.items {
+		if !isCard(name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 func sum(m map[string]int) (n int) {

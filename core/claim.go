@@ -16,25 +16,28 @@ import (
 // known about it. A claim that was won ends once, by Complete, Fail, Release,
 // Doubt or End; its methods may be called from any goroutine.
 type Claim struct {
-	g         *Guard
-	id        *identity
-	fp        Fingerprint
-	again     func(FingerprintChoice) (Fingerprint, error)
-	before    Fingerprint // by the earlier choice, once it was asked for
-	trace     []byte
-	source    string
-	nonce     owner
-	force     bool
-	reserved  bool   // it is held for an all-or-nothing batch and not started
-	onlyLooks bool   // it waits for an answer and claims nothing
-	bare      bool   // it runs without a record: the store is out of reach and the policy open
-	meant     []byte // of a bare run: what its claim was to be swapped from
-	patience  time.Duration
-	verdict   Verdict
-	won       bool
-	seen      found // what the verdict was read from, where it was not won
-	retry     time.Duration
-	refusal   error
+	g        *Guard
+	id       *identity
+	fp       Fingerprint
+	again    func(FingerprintChoice) (Fingerprint, error)
+	before   Fingerprint // by the earlier choice, once it was asked for
+	trace    []byte
+	source   string
+	nonce    owner
+	followed string // note of the record that this claim followed
+	force    bool
+	reserved bool   // it is held for an all-or-nothing batch and not started
+	looks    bool   // it waits for an answer and claims nothing
+	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
+	loose    bool   // it runs without a record and leaves none: Observe, Off
+	entered  bool   // of a loose run: Close waits for it
+	meant    []byte // of a bare run: what its claim was to be swapped from
+	patience time.Duration
+	verdict  Verdict
+	won      bool
+	seen     found // what the verdict was read from, where it was not won
+	retry    time.Duration
+	refusal  error
 
 	run runContext
 
@@ -53,6 +56,7 @@ type Claim struct {
 	excused    error     // what a failed mark of many returned
 	note       []byte
 	ended      bool    // a settle was begun
+	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
 	outcome    found   // the same, as a duplicate in this process reads it; no value before
 	holding    bool    // the outcome is not known to be written
@@ -103,7 +107,8 @@ func (c *Claim) Verdict() Verdict {
 }
 
 // Context returns the context to run the action in, nil unless won. It ends
-// with cause ErrClaimLost, ErrMaxRun or ErrClosed, and after the settle.
+// with cause ErrClaimLost, ErrMaxRun or ErrClosed, and after the settle; where
+// nothing is guarded ([Intent.Unguarded]) it ends as the one given to Claim does.
 func (c *Claim) Context() context.Context {
 	if !c.won {
 		return nil
@@ -125,6 +130,11 @@ func (c *Claim) Fence() uint64 {
 func (c *Claim) Kept() (Payload, bool) {
 	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
 }
+
+// Followed returns the note of the record that this claim followed, where it
+// took the place of one: a release, a run that had crashed, or one it was forced
+// over. "" elsewhere.
+func (c *Claim) Followed() string { return c.followed }
 
 // Origin returns the traceparent of the run that did the work, as its record
 // keeps it; nil where none is kept.
@@ -152,6 +162,9 @@ func (c *Claim) asker() asker {
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
+		if c.observes() { // what is counted is what Enforce would have said
+			a.provable = c.id.op.card.remembers(c.id.issued, age, c.policy())
+		}
 	}
 	return a
 }
@@ -179,29 +192,49 @@ func (c *Claim) earlier(version byte) (Fingerprint, bool) {
 // claim that says Unavailable), the guard is closed, or the intent itself is
 // wrong (nil claim).
 func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
-	if in.id == nil {
-		var err error
-		if in, err = g.Verify(ctx, in); err != nil {
-			var refused *RefusedError
-			if errors.As(err, &refused) {
-				return g.refused(in, refused), nil
-			}
-			return nil, err
-		}
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
 	}
-	c := g.newClaim(ctx, in)
-	err := g.claim(ctx, c)
+	c, err := g.claimFor(ctx, in, watched)
+	if c != nil && c.hooked != nil && !c.won {
+		c.judged(ctx, c.seen.rec.state)
+	}
 	return c, err
 }
 
-// refused is the claim of an intent that was refused from its head alone.
-func (g *Guard) refused(in Intent, why *RefusedError) *Claim {
-	return &Claim{g: g, id: &identity{op: g.operation(in.Operation)}, verdict: why.Verdict, refusal: why.Err}
+// claimFor is Claim, without the hook that is told the verdict.
+func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, error) {
+	if in.id == nil {
+		var err error
+		if in, err = g.Verify(ctx, in); err != nil {
+			return g.refused(ctx, in, err)
+		}
+	}
+	if in.id.off {
+		return g.unguarded(ctx, in), nil
+	}
+	var told *hooked
+	if watched && in.id.op.standing != g.reconciles { // a reconciler's own claim is nobody's business
+		told = &hooked{}
+		ctx = g.withHooks(ctx, in)
+	}
+	c := g.newClaim(ctx, in)
+	c.hooked = told
+	err := g.claim(ctx, c)
+	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
+		c.beside(ctx)
+		return c, nil
+	}
+	return c, err
 }
 
 // newClaim is the claim of an intent that was verified.
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	if in.Note != "" {
+		c.note = []byte(in.Note)
+	}
 	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	if broken.Is(broken.P9RecomputedName) {
@@ -223,6 +256,9 @@ func (g *Guard) claim(ctx context.Context, c *Claim) error {
 	view, have := local.view()
 	waiting, err := c.decide(obs, view, have, false)
 	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
+	if waiting && c.observes() {
+		c.verdict, waiting = InFlight, false // it runs beside, at once
+	}
 	if waiting {
 		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
 		err = g.await(obs, c)
@@ -270,6 +306,7 @@ func (c *Claim) fresh(s State, flags byte) record {
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
 		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		note: c.note, scope: c.id.scope,
 	}
 }
 
@@ -294,7 +331,7 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 
 // answer ends a claim that was not won.
 func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirmation) error {
-	if v == Dead {
+	if v == Dead && !c.observes() {
 		// The card is read once more before a death is certified: somebody may
 		// have run without a record since it was read last (PROTOCOL T6).
 		if confirm == nil {
@@ -329,9 +366,8 @@ func (c *Claim) unavailable(err error) error {
 	return c.refusal
 }
 
-// begin starts the run of a won claim.
-func (c *Claim) begin(ctx context.Context) {
-	g := c.g
+// detach makes the context that the action runs in.
+func (c *Claim) detach(ctx context.Context) {
 	parent := ctx
 	if c.policy().OnDisconnect != Cancel && !broken.Is(broken.P7Attached) {
 		parent = context.WithoutCancel(ctx)
@@ -339,7 +375,13 @@ func (c *Claim) begin(ctx context.Context) {
 	c.run.Context, c.run.end = context.WithCancelCause(parent)
 	c.run.claim = c
 	c.quiet.L = &c.mu
-	c.start = g.clock.now()
+	c.start = c.g.clock.now()
+}
+
+// begin starts the run of a won claim.
+func (c *Claim) begin(ctx context.Context) {
+	g := c.g
+	c.detach(ctx)
 	if c.rec.flags&flagForced != 0 {
 		g.counts.forced.Add(1)
 		g.log.LogAttrs(ctx, slog.LevelWarn, "run forced over what would have refused it", attrOperation(c), attrKey(c))

@@ -212,6 +212,8 @@ func ownerHears(mine record, done bool, f found) reply {
 		return replyGone
 	case f.unread == nil && f.rec.isOf(mine.owner, mine.fence) && !broken.Is(broken.P2LiteralSwap):
 		return replyAgain
+	case broken.Is(broken.I3StaleWrites):
+		return replyAgain
 	}
 	return replyStale
 }
@@ -233,6 +235,9 @@ func mend(mine record, meant []byte, f found) (mending, record) {
 	gone := mine
 	gone.flags &^= flagReserved
 	gone.state, gone.counter, gone.trace, gone.note = StateReleased, mine.counter+1, nil, nil
+	if mine.flags&flagForced != 0 && !broken.Is(broken.S8ForcedMended) {
+		gone.state = StateUncertain // it never ran, but what it was forced over may have had an effect
+	}
 	switch {
 	case f.value == nil && meant == nil:
 		if broken.Is(broken.S9JanitorLooks) {

@@ -105,7 +105,7 @@ func TestP12_UnreadableAndNewerRecordsAreHeld(t *testing.T) {
 	}
 }
 
-func TestI02_ATakeOverRaisesTheFence(t *testing.T) {
+func TestI2_ATakeOverRaisesTheFence(t *testing.T) {
 	old := record{state: StateProcessing, fence: 1 << 40}
 	for _, now := range []uint64{1, 1 << 40, 1<<40 + 5} { // the clock may be behind
 		got := taken(found{value: []byte{1}, rec: old}, record{fence: now})

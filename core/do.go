@@ -42,24 +42,33 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // Do runs fn once for an intent and gives everybody the same answer.
 //
 // It returns fn's own value and error where fn ran now, with the verdict
-// Executed, Released, Uncertain or Unprotected; the kept value with Replayed;
+// Executed, Released, Uncertain, Unprotected or Unguarded; the kept value with Replayed;
 // and a [*RefusedError] with every other verdict (with Used, the value holds
 // what little was kept). Errors that are neither fn's nor a refusal say that
 // the intent or the guard is wrong: ErrNoScope, ErrUnknownOperation.
 //
 // fn runs on a context that is cut loose from ctx's cancellation and ends when
-// the claim is lost, MaxRun is over or the guard closes. The outcome is written
+// the claim is lost, MaxRun is over or the guard closes; with Unguarded, ctx
+// itself decides. The outcome is written
 // before Do returns, held back at most SettleWait. A panic of fn, and
 // runtime.Goexit, end the claim by policy and go on unchanged. With an
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
-	c, err := g.Claim(ctx, in)
+	watched := g.hooks.enter()
+	if watched {
+		defer g.hooks.leave()
+	}
+	c, err := g.claimFor(ctx, in, watched)
 	if c == nil {
 		return none, 0, err
 	}
 	if !c.won {
-		return replay(ctx, c, codec)
+		v, verdict, err := replay(ctx, c, codec)
+		if c.hooked != nil {
+			c.judged(ctx, c.seen.rec.state)
+		}
+		return v, verdict, err
 	}
 	runCtx, end := c.observe(&c.run, Step{Kind: StepRun})
 	returned := false
@@ -72,6 +81,9 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	v, err := fn(runCtx)
 	returned = true
 	end.End(StepResult{Fence: c.Fence(), Err: err})
+	if c.hooked != nil {
+		c.returned(v, err)
+	}
 	out, payload, undone := ending(ctx, c, codec, v, err)
 	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
 	return v, c.Verdict(), err
@@ -82,6 +94,9 @@ var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")
 // endAbruptly settles by policy a claim whose run did not return (PROTOCOL
 // P10). Nothing of a partial answer is kept.
 func (c *Claim) endAbruptly() {
+	if c.hooked != nil {
+		c.returned(nil, errAbrupt)
+	}
 	if !broken.Is(broken.P10PanicUnsettled) {
 		_ = c.settle(context.Background(), c.policy().OutcomeOfError(), Payload{Partial: true}, false)
 	}
@@ -91,6 +106,9 @@ func (c *Claim) endAbruptly() {
 func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error) (out Outcome, p Payload, undone bool) {
 	undone = c.excuses(err)
 	out = Completes
+	if c.loose { // nothing is kept
+		return out, p, undone
+	}
 	oc, knows := codec.(OutcomeCodec[T])
 	switch {
 	case knows:

@@ -61,6 +61,27 @@ func TestS8_ForceRunsOverWhatRefuses(t *testing.T) {
 	}
 }
 
+// Given a forced claim whose outcome stays unknown, when the janitor writes over
+// it, then it is doubt: what it was forced over had an effect, and a release would
+// let any repeat run (found by TestScripts_InvariantsHold).
+func TestS8_AForcedClaimThatNobodyHeardOfIsNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s, forceable)
+		_ = won(t, g, testIntent("k")).Complete(context.Background(), Payload{})
+		s.script(func(c shelfCall) fault { return fault{loseReply: c.step == "claim" && c.do == "swap"} })
+		if _, err := g.Claim(context.Background(), forced("k")); !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+		s.script(nil)
+		pass(3 * time.Second)
+		wantVerdict(t, claimed(t, g, testIntent("k")), Uncertain)
+		if st := g.Stats(); st.Mended != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 func TestForceIsNotForEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // Config is what a Guard is built from. Store and Policies are required.
@@ -35,6 +38,9 @@ type Config struct {
 
 	Prefix string // of every record's name; "idem:" if empty
 
+	// Funcs are the functions that policies name as key sources, func:NAME.
+	Funcs map[string]KeyFunc
+
 	// Unscoped allows intents without a scope: everybody shares one.
 	Unscoped bool
 	// IssueCheck lets the application refuse to issue a token for a context.
@@ -44,6 +50,15 @@ type Config struct {
 	// its record refuses it. Without it nobody may; it is required where a
 	// policy's OnDuplicate is Force.
 	ForceAuthorizer func(ctx context.Context, in Intent) bool
+
+	// Resolvers find out what became of runs that crashed or ended in doubt, by
+	// operation. Their claims leave an entry in an index, where the store keeps
+	// one, and package core/reconcile follows it. Give them to every process that
+	// claims, whether it reconciles or not.
+	Resolvers map[string]Resolver
+
+	// Hooks are called around a claim and its settle. See [Hooks].
+	Hooks Hooks
 
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
@@ -67,18 +82,22 @@ type Guard struct {
 	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
 	prefix   string
+	funcs    map[string]KeyFunc
 	unscoped bool
 
 	readUnsealed bool // although the guard seals
 
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
+	hooks    *hookRunner // nil where there is none
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
 
 	settleWait time.Duration
 	operations map[string]*standing
+	reconciles *standing // RunOperation, nil without resolvers; it has no card: it takes no tokens
+	indexes    bool      // the store keeps indexes
 	running    runningClaims
 	keeper     *keeper
 	janitor    *janitor
@@ -96,6 +115,7 @@ type Guard struct {
 type operation struct {
 	*standing
 	policy *Policy
+	hash   string // of the policy, to notice that processes differ
 	margin time.Duration
 	life   byte // code of the life of new tokens
 }
@@ -106,11 +126,14 @@ type standing struct {
 	running atomic.Pointer[operation]
 	card    cardState
 	usual   durations // how long handlers took
+
+	resolver Resolver // nil: nobody can tell what became of a run
+	index    string   // where claims leave an entry for the reconciler
 }
 
 // counters are kept for Stats; the observer tells the same as it happens.
 type counters struct {
-	recreated, stale, unknown, mended, pending, strange, forced, open atomic.Int64
+	recreated, stale, unknown, mended, pending, strange, forced, open, beside, resolved atomic.Int64
 }
 
 // Stats are a guard's counts since it was built.
@@ -121,15 +144,23 @@ type Stats struct {
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open
+	Beside    int64 // runs that Observe let run beside what would have refused or answered them
 	Forced    int64 // runs forced over a record that refused them
+	Resolved  int64 // held records that a resolver or an operator settled for their owners
 	Strange   int64 // records whose fingerprint version could not be compared
+
+	HookFailures int64 // hooks that panicked, took too long or were left out
+	HooksHanging int64 // hooks that were given up and have not returned yet
 }
 
 // Stats returns the guard's counts.
 func (g *Guard) Stats() Stats {
+	failures, hanging := g.hooks.counts()
 	return Stats{
+		HookFailures: failures, HooksHanging: hanging,
 		Recreated: g.counts.recreated.Load(), Stale: g.counts.stale.Load(), Unknown: g.counts.unknown.Load(),
 		Mended: g.counts.mended.Load(), Pending: g.counts.pending.Load(), Strange: g.counts.strange.Load(), Forced: g.counts.forced.Load(), Open: g.counts.open.Load(),
+		Beside: g.counts.beside.Load(), Resolved: g.counts.resolved.Load(),
 	}
 }
 
@@ -140,7 +171,7 @@ func (g *Guard) Stats() Stats {
 // a fingerprint choice that cannot be told from a policy's.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{
-		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), unscoped: cfg.Unscoped,
+		store: cfg.Store, signer: cfg.Signer, sealer: cfg.Sealer, readUnsealed: cfg.ReadUnsealed, prefix: or(cfg.Prefix, "idem:"), funcs: maps.Clone(cfg.Funcs), unscoped: cfg.Unscoped,
 		check: cfg.IssueCheck, mayForce: cfg.ForceAuthorizer, watch: newWatch(cfg.Observer), log: cfg.Logger, clock: newClock(cfg.Clock),
 		settleWait: or(cfg.SettleWait, settleWait),
 		operations: make(map[string]*standing, len(cfg.Policies)), closed: make(chan struct{}), pokeCards: make(chan struct{}, 1),
@@ -151,6 +182,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
+	g.hooks = hooksOf(g, cfg.Hooks)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
@@ -166,9 +198,6 @@ func New(cfg Config) (*Guard, error) {
 	g.cards.Go(g.keepCards)
 	return g, nil
 }
-
-// maxPrefix leaves room for the longest operation in a name of 200 bytes.
-const maxPrefix = 64
 
 // configure checks cfg and fills in g; it starts nothing.
 func (g *Guard) configure(cfg Config) error {
@@ -186,9 +215,7 @@ func (g *Guard) configure(cfg Config) error {
 	if len(cfg.Policies) == 0 {
 		errs = append(errs, errors.New("config: Policies is empty: name at least one operation"))
 	}
-	if len(g.prefix) > maxPrefix || strings.ContainsFunc(g.prefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, fmt.Errorf("config: Prefix must be at most %d bytes of printable ASCII without spaces", maxPrefix))
-	}
+	errs = append(errs, validPrefix(g.prefix))
 	if cfg.SettleWait < 0 {
 		errs = append(errs, fmt.Errorf("config: SettleWait %v is negative", cfg.SettleWait))
 	}
@@ -199,16 +226,21 @@ func (g *Guard) configure(cfg Config) error {
 			errs = append(errs, err)
 			continue
 		}
+		if strings.HasPrefix(p.Operation, ownSystem) {
+			errs = append(errs, fmt.Errorf("policy %q: operations of the system %s are this library's own", p.Operation, strings.TrimSuffix(ownSystem, ":")))
+			continue
+		}
 		if g.operations[p.Operation] != nil {
 			errs = append(errs, fmt.Errorf("policy %q: there are two; an operation has one policy", p.Operation))
 			continue
 		}
 		tokens = tokens || p.UsesToken()
-		s := &standing{}
+		s := &standing{resolver: cfg.Resolvers[p.Operation], index: g.indexName(p.Operation)}
 		s.running.Store(g.under(s, &p))
 		g.operations[p.Operation] = s
 	}
 	errs = append(errs, g.configureKeys(cfg, tokens)...)
+	errs = append(errs, g.configureResolvers(cfg)...)
 	if cfg.ReadUnsealed && cfg.Sealer == nil {
 		errs = append(errs, errors.New("config: ReadUnsealed is set, but Sealer is nil: without one everything is read as it is"))
 	}
@@ -225,7 +257,7 @@ func (g *Guard) fits(p *Policy) error {
 	if p.OnDuplicate == Force && g.mayForce == nil {
 		err = errors.Join(err, fmt.Errorf("policy %q: onDuplicate is force, but config: ForceAuthorizer is nil: nobody could", p.Operation))
 	}
-	return err
+	return errors.Join(err, g.unknownFuncs(p))
 }
 
 func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
@@ -271,8 +303,15 @@ func (g *Guard) Close(ctx context.Context) error {
 			undone = ctx.Err()
 			g.running.each(func(c *Claim) { c.cancel(ErrClosed) })
 		}
-		g.keeper.stop()
-		if err := g.janitor.drain(ctx); err != nil {
+		if !broken.Is(broken.I12KeeperLeft) {
+			g.keeper.stop()
+		}
+		if broken.Is(broken.I12ClaimsLeft) {
+			g.janitor.stop()
+		} else if err := g.janitor.drain(ctx); err != nil {
+			undone = err
+		}
+		if err := g.hooks.drain(ctx); err != nil {
 			undone = err
 		}
 		g.cards.Wait()
@@ -286,24 +325,29 @@ func (g *Guard) operation(name string) *operation {
 	if s := g.operations[name]; s != nil {
 		return s.running.Load()
 	}
+	if name == RunOperation && g.reconciles != nil {
+		return g.reconciles.running.Load()
+	}
 	return nil
 }
 
 // under returns an operation under a policy that was checked.
 func (g *Guard) under(s *standing, p *Policy) *operation {
 	life, _ := lifeCode(p.TokenLife)
-	return &operation{standing: s, policy: p, margin: g.margin(p), life: life}
+	hash := hashOf(p)
+	s.card.runs(hash)
+	return &operation{standing: s, policy: p, hash: hash, margin: g.margin(p), life: life}
 }
 
 // Policy returns the running policy of an operation, defaults filled in, and
 // false where there is no such operation. It is shared: do not change it. The
 // pointer is the same until [Guard.SetPolicy] puts another in its place.
 func (g *Guard) Policy(name string) (*Policy, bool) {
-	op := g.operation(name)
-	if op == nil {
+	s := g.operations[name]
+	if s == nil {
 		return nil, false
 	}
-	return op.policy, true
+	return s.running.Load().policy, true
 }
 
 // Policies returns a copy of every running policy, by operation.

@@ -66,7 +66,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 	if !q.have && (q.look || st == stepAnswer) {
 		st = stepLook
 	}
-	if c.onlyLooks && st != stepLook && st != stepWait && st != stepAnswer {
+	if c.looks && st != stepLook && st != stepWait && st != stepAnswer {
 		q.inFlight() // the other owner left nothing to replay
 		return false
 	}
@@ -87,10 +87,16 @@ func (q *inquiry) next(ctx context.Context) bool {
 	case stepCreate:
 		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, c.claimFlags()))
 	case stepTake:
+		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, c.claimFlags())))
 	case stepForce:
+		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
 	case stepBury:
+		if c.observes() && !broken.Is(broken.S8ObserveBuries) {
+			q.answer(ctx, q.f, Dead) // as it would be
+			return false
+		}
 		return q.buries(ctx)
 	}
 	return true
@@ -105,10 +111,11 @@ func (q *inquiry) inFlight() {
 // claims makes the call a claim: one Create or Swap.
 func (q *inquiry) claims(op Op, mine record) {
 	q.rounds++
-	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, mine.append(make([]byte, 0, mine.size())), mine.retention()
+	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encode(q.c.id.name, &mine), mine.retention()
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
+	op.index = q.c.entry(&mine)
 	q.op, q.mine, q.first = op, mine, q.c.g.clock.now()
 }
 
@@ -123,7 +130,7 @@ func (q *inquiry) buries(ctx context.Context) bool {
 		return false
 	}
 	r := q.c.fresh(StateBuried, 0)
-	r.trace = nil
+	r.trace, r.note, r.scope = nil, nil, scopeHash{}
 	q.op = Op{Kind: OpCreate, Name: q.c.id.name, Value: r.append(nil), TTL: r.retention(), Step: "bury"}
 	return true
 }

@@ -30,6 +30,13 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Note is what the record says of its claim from its first write on, up to
+	// 256 bytes: see the function of that name, which replaces it.
+	Note string
+	// Refused is what somebody who has judged before would refuse the intent
+	// with, such as a body that cannot be read. It is refused with that, and
+	// under ModeObserve it runs beside.
+	Refused *RefusedError
 
 	id *identity
 }
@@ -40,8 +47,10 @@ type identity struct {
 	name   string
 	token  bool
 	bound  bool
+	off    bool // none of the guard's business
 	issued time.Time
 	life   time.Duration
+	scope  scopeHash // zero where the operation has no resolver
 }
 
 // maxIntentKey bounds a key from a caller that is not HTTP.
@@ -52,23 +61,47 @@ const maxIntentKey = 1024
 // with its identity computed, which Claim and Do then use. A refusal is a
 // [*RefusedError] with Missing, Malformed or Foreign; ErrNoScope and
 // ErrUnknownOperation say that the caller is wrong. A token that is ours but
-// not for this context passes: whatever it ran already is still answered.
+// not for this context passes: whatever it ran already is still answered. Where
+// nothing is guarded everything passes: see [Intent.Unguarded].
 func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 	op := g.operation(in.Operation)
-	if op == nil {
+	switch {
+	case op == nil:
 		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
+	case op.policy.Mode == ModeOff:
+		in.id = &identity{op: op, off: true}
+		return in, nil
+	case in.Refused != nil:
+		return in, in.Refused
 	}
-	if in.Scope == "" && !g.unscoped {
+	return g.identify(op, in, op.policy.Share < 1)
+}
+
+// identify computes who an intent is. Where only a share of keys is guarded, what
+// is outside of it is not judged: a key by its name, and a request without one
+// by that. What cannot be read is refused as ever, because it might be inside.
+func (g *Guard) identify(op *operation, in Intent, share bool) (Intent, error) {
+	if in.Scope == "" && !g.unscoped && !(share && in.Token.IsZero() && in.Key == "") {
 		return in, ErrNoScope
 	}
 	refuse := func(v Verdict, err error) (Intent, error) {
 		return in, &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
 	}
+	if len(in.Note) > maxNote {
+		return in, fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(in.Note))
+	}
 	id := &identity{op: op, bound: true}
+	if op.resolver != nil {
+		id.scope = g.names.scopeSum(in.Scope)
+	}
 	switch {
 	case !in.Token.IsZero():
 		if !op.policy.UsesToken() {
 			return refuse(Malformed, errors.New("this operation takes no tokens"))
+		}
+		if share && !op.policy.inShare(g.names.tokenRecord(g.prefix, in.Operation, in.Scope, in.Token)) {
+			id.off = true
+			break
 		}
 		ours, bound := g.signer.verify(in.Token, g.clock.corrected(), in.Operation, in.Scope, in.Context, in.Traits)
 		if !ours {
@@ -82,6 +115,9 @@ func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
 			return refuse(Malformed, fmt.Errorf("the key is longer than %d bytes", maxIntentKey))
 		}
 		id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, in.Key)
+		id.off = share && !op.policy.inShare(id.name)
+	case share:
+		id.off = true
 	default:
 		return refuse(Missing, nil)
 	}

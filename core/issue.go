@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // TokenRequest says what a token is for.
@@ -63,9 +65,9 @@ type Status struct {
 
 // Status looks up an intent without changing anything. StateAbsent means "not
 // seen so far", never "safe to take a new token". A claim that is held after a
-// crash reads as uncertain.
+// crash reads as uncertain. It looks in every [Mode].
 func (g *Guard) Status(ctx context.Context, in Intent) (Status, error) {
-	in, err := g.verified(ctx, in)
+	in, err := g.verified(in)
 	st := Status{Operation: in.Operation}
 	if err != nil {
 		return st, err
@@ -91,11 +93,17 @@ func (g *Guard) told(st Status, id *identity, f found) Status {
 	return st
 }
 
-func (g *Guard) verified(ctx context.Context, in Intent) (Intent, error) {
-	if in.id != nil {
+// verified judges an intent whatever the policy's mode: what is remembered can
+// be asked for although nothing new is guarded.
+func (g *Guard) verified(in Intent) (Intent, error) {
+	op := g.operation(in.Operation)
+	switch {
+	case in.id != nil && !in.id.off:
 		return in, nil
+	case op == nil:
+		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
 	}
-	return g.Verify(ctx, in)
+	return g.identify(op, in, false)
 }
 
 func (st Status) of(f found, p *Policy) Status {
@@ -121,17 +129,23 @@ func (st Status) of(f found, p *Policy) Status {
 
 // Discard buries a token that is no longer wanted, if it has no record or a
 // RELEASED one, and then says Dead, or Forgotten where nobody can tell whether
-// the token ran before what is remembered. In every other case nothing is
+// the token ran before what is remembered, or without a record since. In every other case nothing is
 // written, the verdict is zero and the status says what is there. It is how a
-// person gets out of doubt with certainty.
+// person gets out of doubt with certainty. Where the token's operation is not
+// enforced, or the token is outside the share, there is none to be had: nothing
+// is written then either.
 func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error) {
-	in, err := g.verified(ctx, in)
+	in, err := g.verified(in)
 	st := Status{Operation: in.Operation}
 	if err != nil {
 		return st, 0, err
 	}
 	if !in.id.token {
 		return st, 0, &RefusedError{Verdict: Malformed, Operation: in.Operation, Err: errors.New("only tokens can be discarded")}
+	}
+	if !g.enforces(in.id) {
+		st, err = g.Status(ctx, in)
+		return st, 0, err
 	}
 	c := &Claim{g: g, id: in.id, source: in.Source, position: -1}
 	_, _ = rand.Read(c.nonce[:]) // never fails
@@ -148,9 +162,8 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 		f := g.read(in.id.name, res)
 		done := res.Done || string(res.Value) == string(op.Value)
 		switch {
-		case done && op.Old != nil: // over RELEASED, which says that it had no effect
-			st.State = StateBuried
-			return st, Dead, nil
+		case done && op.Old != nil:
+			return g.discardedReleased(ctx, c, st, readFound(Result{Value: op.Old}))
 		case done || (f.rec.state == StateBuried && in.id.bound):
 			return g.discarded(ctx, c, st)
 		case !in.id.bound && (f.value == nil || f.rec.state == StateReleased || f.rec.state == StateBuried):
@@ -167,6 +180,21 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 		}
 	}
 	return st, 0, &RefusedError{Verdict: InFlight, Operation: in.Operation, RetryAfter: leastRetry}
+}
+
+// discardedReleased says what the burial of a RELEASED record proves. That says
+// of the runs before it that they had no effect, however old the token is. A run
+// without a record may have come after it: those are what Open allows, and since
+// tells of the others.
+func (g *Guard) discardedReleased(ctx context.Context, c *Claim, st Status, released found) (Status, Verdict, error) {
+	st.State = StateBuried
+	if err := g.confirm(ctx, c.id.op); err != nil {
+		return st, 0, &RefusedError{Verdict: Unavailable, Operation: st.Operation, RetryAfter: leastRetry, Err: err}
+	}
+	if !c.id.op.card.toldAll(released.rec.begun(), c.policy()) && !broken.Is(broken.T1ReleasedUnderOpen) {
+		return st, Forgotten, nil
+	}
+	return st, Dead, nil
 }
 
 // discarded says what a burial found or made proves.

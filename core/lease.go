@@ -253,6 +253,10 @@ func (w *renewing) hear(_ context.Context, res Result, err error) {
 		c.accept(p)
 		w.end(w.result, nil)
 	case replyAgain:
+		if c.isEnded() && !broken.Is(broken.P2RenewalUndoesSettle) {
+			w.end("ok", ErrClaimLost) // what is there may be our own doubt: it stays
+			return
+		}
 		w.create = false
 		c.follow(f)
 	case replyGone:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // MarkEffects marks the point of no return of the run that ctx belongs to and
@@ -17,7 +19,8 @@ import (
 // From then on whatever would have been released is left in doubt, and a crash
 // reads as uncertain, whatever onCrash says. A handler that returns the very
 // error it was given had no effect and is released; any other ending after a
-// failed mark is doubt. Errors: [ErrClaimLost], [ErrUnavailable] where the
+// failed mark is doubt. Errors: [ErrClaimLost], also where MaxRun is over (a mark
+// renews the lease, and nothing does any more), [ErrUnavailable] where the
 // outcome of the mark stays unknown, [ErrNoClaim] outside a run.
 func MarkEffects(ctx context.Context, note ...string) error {
 	if c, ok := ClaimFrom(ctx); ok {
@@ -61,7 +64,9 @@ func (c *Claim) beginMark(text string) (*pending, error) {
 		c.marked, c.note = true, []byte(text)
 		return nil, nil
 	}
-	if c.ended || c.lost != nil || passed(c.deadline, c.g.clock.now()) {
+	now := c.g.clock.now()
+	over := passed(c.start.Add(c.policy().MaxRun), now) && !broken.Is(broken.I14LateMark)
+	if c.ended || c.lost != nil || over || passed(c.deadline, now) {
 		c.markErr = fmt.Errorf("idem: effects were not marked: %w", ErrClaimLost)
 		return nil, c.markErr
 	}

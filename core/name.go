@@ -41,6 +41,26 @@ func ValidOperation(operation string) error {
 	return nil
 }
 
+// maxPrefix leaves room for the longest operation in a name of 200 bytes.
+const maxPrefix = 64
+
+// validPrefix says what is wrong with the prefix of record names, nil if
+// nothing. An operation has three parts, so behind a colon no two prefixes and
+// operations make one name: without it "shop" + "a:b:c" would be "sho" + "pa:b:c",
+// and two operations would have one card. Braces would send every record to one
+// node of a cluster, and a scan reads '*', '?', '[' and '\' as patterns.
+func validPrefix(prefix string) error {
+	switch {
+	case len(prefix) > maxPrefix || strings.ContainsFunc(prefix, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("config: Prefix must be at most %d bytes of printable ASCII without spaces", maxPrefix)
+	case strings.ContainsAny(prefix, `{}*?[]\`):
+		return fmt.Errorf("config: Prefix %q holds one of { } * ? [ ] \\, which stores read as more than a name", prefix)
+	case !strings.HasSuffix(prefix, ":"):
+		return fmt.Errorf("config: Prefix %q must end in ':', so that no other prefix and operation make the same names", prefix)
+	}
+	return nil
+}
+
 // KeyKind tells issued tokens from every other key, so that nobody can reach
 // the record of a token by sending its characters as an Idempotency-Key.
 type KeyKind byte
@@ -216,12 +236,14 @@ func KeyHash(recordName string) string {
 // scopeHash returns a keyed hash of a scope in 16 hex digits, for audit and
 // logs: the same scope gives the same digits in every operation, and nobody
 // without the name key can tell whose they are.
-func (n *namer) scopeHash(scope string) string {
+func (n *namer) scopeHash(scope string) string { return n.scopeSum(scope).String() }
+
+func (n *namer) scopeSum(scope string) scopeHash {
 	h := n.scopes.take()
 	h.msg = append(h.msg, scope...)
-	hash := hex.EncodeToString(h.digest()[:8])
+	sum := scopeHash(h.digest()[:len(scopeHash{})])
 	n.scopes.give(h)
-	return hash
+	return sum
 }
 
 // downstreamKey derives the key under which a run asks another system, such as

@@ -24,11 +24,16 @@ const (
 	StepMend   StepKind = "mend"   // the janitor writing over a claim of unknown outcome
 	StepStore  StepKind = "store"  // one call of the store
 	StepAnswer StepKind = "answer" // a whole request: ends with its one verdict
+	// StepObserve is a request that ModeObserve lets run although it would have
+	// been refused, or answered from a record: see StepResult.Observed.
+	StepObserve StepKind = "observe"
+	// StepReconcile is a held record being resolved: a root of its own.
+	StepReconcile StepKind = "reconcile"
 )
 
 var stepKinds = []StepKind{
 	StepVerify, StepClaim, StepWait, StepRun, StepRenew, StepSettle, StepReplay, StepIssue,
-	StepBury, StepCard, StepMend, StepStore, StepAnswer,
+	StepBury, StepCard, StepMend, StepStore, StepAnswer, StepObserve, StepReconcile,
 }
 
 // Step is what is known when a step begins.
@@ -40,7 +45,7 @@ type Step struct {
 	Call      string // for StepStore: claim, renew, settle, bury, load or scan
 	Items     int    // for StepStore: how many calls one exchange carries, 0 for a call alone
 	Attempt   int    // for repeated work: 1 is the first
-	Link      []byte // for StepWait and StepReplay: the traceparent kept by the run that did the work
+	Link      []byte // for StepWait, StepReplay, StepObserve and StepReconcile: the traceparent kept by the run that did the work
 }
 
 // KeyHash returns the 16 hex digits by which telemetry knows a record, "" where
@@ -50,13 +55,19 @@ func (s *Step) KeyHash() string { return KeyHash(s.Record) }
 // StepResult is what is known when it ends.
 type StepResult struct {
 	Verdict Verdict
-	State   State  // of the record, where one was seen
-	Result  string // for StepSettle and StepRenew: ok, retry, stale, recreated, abandoned
+	State   State // of the record, where one was seen
+	// Result is, for StepSettle and StepRenew, ok, retry, stale, recreated or
+	// abandoned; for StepReconcile succeeded, failed, released, later, moved,
+	// gave-up, unavailable or error.
+	Result  string
 	Fence   uint64
 	Err     error
 	Elapsed time.Duration // by the guard's clock
 	// Handler is, for StepAnswer, the part of Elapsed that the handler took.
 	Handler time.Duration
+	// Observed is, for StepObserve, what the request would have been answered
+	// with under ModeEnforce.
+	Observed Verdict
 }
 
 // Observer is told of every step: tracing, metrics and tests are built on it.

@@ -16,7 +16,10 @@ type Policy struct {
 	Operation string // system:domain:action
 	Preset    Preset
 
-	Key         []string // key sources in order: "token", "header:NAME"
+	Mode  Mode    // how far the policy is in force; ModeEnforce if empty
+	Share float64 // of keys that it is in force for, above 0 and at most 1; 1 if zero (none at all is ModeOff)
+
+	Key         []string // key sources in order, the first that is there: see [ParseKeySource]
 	KeyRequired YesNo    // whether a request without key or token is refused
 	Methods     []string // the guarded HTTP methods; POST and PATCH if empty
 	Context     string   // where a token's context stands in the request, such as "path:id" or "form:cart"; empty: none
@@ -117,6 +120,7 @@ func (p Policy) withDefaults() Policy {
 	case Payment:
 		base.Lease, base.MaxRun, base.Retention = time.Minute, 2*time.Minute, 7*24*time.Hour
 	}
+	p.Mode, p.Share = or(p.Mode, ModeEnforce), or(p.Share, 1)
 	p.Key = slices.Clone(orSlice(p.Key, base.Key))
 	p.KeyRequired = or(p.KeyRequired, base.KeyRequired)
 	p.Methods = slices.Clone(orSlice(p.Methods, []string{"POST", "PATCH"}))
@@ -211,6 +215,12 @@ func (p *Policy) check(store Description) error {
 	if !slices.Contains([]Preset{"", Form, API, Payment}, p.Preset) {
 		wrong("preset %q is none of form, api, payment", string(p.Preset))
 	}
+	if !slices.Contains([]Mode{ModeEnforce, ModeObserve, ModeOff}, p.Mode) {
+		wrong("mode %q is none of enforce, observe, off", string(p.Mode))
+	}
+	if !(p.Share > 0 && p.Share <= 1) { // NaN is neither
+		wrong("share %v is not above 0 and at most 1; to guard no key, say mode off", p.Share)
+	}
 	if err := p.Fingerprint.Validate(); err != nil {
 		wrong("fingerprint: %w", err)
 	}
@@ -219,11 +229,7 @@ func (p *Policy) check(store Description) error {
 			wrong("%s %q is none of %v", c.name, string(c.got), c.may)
 		}
 	}
-	for _, source := range p.Key {
-		if name, isHeader := strings.CutPrefix(source, "header:"); source != "token" && (!isHeader || name == "") {
-			wrong("key source %q is none of token, header:NAME", source)
-		}
-	}
+	p.checkKeys(wrong)
 	for _, m := range p.Methods {
 		if slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, m) {
 			wrong("method %s is safe by definition and cannot be guarded", m)
@@ -263,6 +269,8 @@ func (p *Policy) checkPlaces(wrong func(string, ...any)) {
 	kind, name, _ := strings.Cut(p.Context, ":")
 	if p.Context != "" && (name == "" || !slices.Contains([]string{"path", "query", "header", "form", "json"}, kind)) {
 		wrong("context %q is none of path:NAME, query:NAME, header:NAME, form:NAME, json:/POINTER", p.Context)
+	} else if err := (KeyPlace{kind, name}).check(); err != nil && p.Context != "" {
+		wrong("context %q: %w", p.Context, err)
 	}
 	for _, trait := range p.Traits {
 		if trait != "ip" && trait != "user-agent" {

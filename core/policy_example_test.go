@@ -54,3 +54,44 @@ func ExampleGuard_SetPolicy() {
 	// {"operation":"shop:order:create","preset":"api","mode":"enforc…
 	// 2m0s
 }
+
+// A guard is rolled out: first it only looks on, then a tenth of the keys is
+// guarded, then all of them.
+func ExampleMode() {
+	guard, err := idem.New(idem.Config{
+		Store:    memstore.New(memstore.Options{}),
+		Policies: []idem.Policy{{Operation: "shop:order:create", Preset: idem.API, Mode: idem.ModeObserve}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer guard.Close(context.Background())
+
+	orders := 0
+	order := func() {
+		intent := idem.Intent{Operation: "shop:order:create", Scope: "alice", Key: "cart-42"}
+		_, verdict, err := idem.Do(context.Background(), guard, intent, idem.JSON[int](), func(context.Context) (int, error) {
+			orders++
+			return orders, nil
+		})
+		fmt.Println(verdict, err, orders)
+	}
+	order()
+	order() // a duplicate, which would be answered from the record
+	fmt.Println(guard.Stats().Beside, "would have been refused or replayed")
+
+	running, _ := guard.Policy("shop:order:create")
+	enforced := *running
+	enforced.Mode = idem.ModeEnforce // perhaps with Share: 0.1 first
+	if err := guard.SetPolicy(enforced); err != nil {
+		fmt.Println(err)
+		return
+	}
+	order()
+	// Output:
+	// executed <nil> 1
+	// unprotected <nil> 2
+	// 1 would have been refused or replayed
+	// replayed <nil> 2
+}

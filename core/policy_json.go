@@ -119,8 +119,8 @@ type fixed string
 var policyMembers = [...]policyMember{
 	{"operation", false, func(p *Policy) any { return &p.Operation }},
 	{"preset", false, func(p *Policy) any { return (*string)(&p.Preset) }},
-	{"mode", false, func(*Policy) any { return fixed(`"enforce"`) }},
-	{"share", false, func(*Policy) any { return fixed(`1`) }},
+	{"mode", true, func(p *Policy) any { return (*string)(&p.Mode) }},
+	{"share", true, func(p *Policy) any { return &p.Share }},
 	{"key", true, func(p *Policy) any { return &p.Key }},
 	{"keyRequired", true, func(p *Policy) any { return &p.KeyRequired }},
 	{"methods", true, func(p *Policy) any { return &p.Methods }},

@@ -24,7 +24,7 @@ func TestAWholePolicyIsReadAndWrittenByTheSameNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Policy{
-		Operation: "shop:order:create", Preset: API, Key: []string{"token", "header:Idempotency-Key"}, KeyRequired: Yes,
+		Operation: "shop:order:create", Preset: API, Mode: ModeEnforce, Share: 1, Key: []string{"token", "header:Idempotency-Key"}, KeyRequired: Yes,
 		Methods: []string{"POST", "PATCH"}, Context: "path:id", Traits: []string{},
 		Fingerprint: FingerprintChoice{Mode: FingerprintCanonical, Only: []string{}, Ignore: []string{"/csrf"}},
 		OnDuplicate: Wait, Wait: 5 * time.Second, On4xx: Release, OnOther4xx: Keep, On5xx: Release,
@@ -127,8 +127,13 @@ func TestAPolicyThatCannotBeUsedIsRefusedByMember(t *testing.T) {
 		{`"preset":"bank"`, `preset "bank" is none of`},
 		{`"onCrash":"retry"`, `onCrash "retry" is none of`},
 		{`"onDuplicate":""`, `onDuplicate: "" leaves the question open`},
-		{`"mode":"observe"`, `mode: "observe" is not honoured by this build, only "enforce" is`},
-		{`"share":0.5`, `share: 0.5 is not honoured by this build, only 1 is`},
+		{`"mode":"watch"`, `mode "watch" is none of enforce, observe, off`},
+		{`"mode":""`, `mode: "" leaves the question open`},
+		{`"share":0`, `share: 0 of the keys is none of them: for that write "mode": "off"`},
+		{`"share":null`, `share: null is no number`},
+		{`"share":"half"`, `share: "half" is no number`},
+		{`"share":1.5`, `share 1.5 is not above 0 and at most 1`},
+		{`"share":-0.5`, `share -0.5 is not above 0`},
 		{`"localReplay":"1s"`, `localReplay: "1s" is not honoured`},
 		{`"fingerprint":"canonical"`, `fingerprint: "canonical" is no JSON object`},
 		{`"fingerprint":{"mood":"none"}`, `fingerprint: "mood" is no member`},

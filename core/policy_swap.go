@@ -25,12 +25,13 @@ import (
 // MaxRun, its retention, and what becomes of it. Tokens issued before keep their
 // life, and their records are kept for as long as that life asks for.
 //
-// The card of the operation has to know of another fingerprint choice and of
-// another retention before they run (PROTOCOL section 7, T1), so these two
-// changes call the store, and are refused with ErrUnavailable while it does not
-// answer. Tokens issued before a longer retention and in the ten minutes after, or
-// before Open was left, are `forgotten` instead of `dead` once they have expired:
-// what ran under the other policy may have left no record that is still there.
+// The card of the operation has to know of another fingerprint choice, another
+// retention, and another mode or share before they run (PROTOCOL section 7, T1,
+// T6), so these changes call the store, and are refused with ErrUnavailable while
+// it does not answer. Tokens issued before a longer retention or another mode or
+// share and in the ten minutes after, or before Open was left, are `forgotten`
+// instead of `dead` once they have expired: what ran under the other policy may
+// have left no record that is still there.
 //
 // It may be called from any goroutine, while requests run. Only this process
 // changes; tell every other one too.
@@ -80,7 +81,7 @@ func (g *Guard) checkSwap(s *standing, p *Policy) error {
 // cardMustKnow tells whether what runs under the new policy would be misjudged
 // by somebody who knows the old one only.
 func cardMustKnow(was, next *Policy) bool {
-	return was.Retention != next.Retention || was.Fingerprint.String() != next.Fingerprint.String()
+	return was.Retention != next.Retention || was.Mode != next.Mode || was.Share != next.Share || was.Fingerprint.String() != next.Fingerprint.String()
 }
 
 // tellCard has the card agree with the operation that is to run.
@@ -171,6 +172,25 @@ func (g *Guard) retain(ctx context.Context, op *operation, c *card, p *Policy) (
 	since := time.UnixMicro(c.Since)
 	op.card.move(since)
 	g.log.LogAttrs(ctx, slog.LevelWarn, "retention is longer than it was: expired tokens issued before since are forgotten", attrOp(op), slog.Time("since", since))
+	return true
+}
+
+// roll notes what policy p guards, and reports whether the card changed. Under
+// the other mode, or outside the other share, requests ran without a record, or
+// do in a process that has not changed yet: since moves to where the last of them
+// is gone (PROTOCOL T6). Processes that differ for long move it once a minute.
+func (g *Guard) roll(ctx context.Context, op *operation, c *card, p *Policy) (changed bool) {
+	if or(c.Mode, ModeEnforce) == p.Mode && or(c.Share, 1) == p.Share {
+		return false
+	}
+	c.Mode, c.Share = p.Mode, p.Share
+	if broken.Is(broken.T6RollStays) {
+		return true
+	}
+	c.Since = max(c.Since, g.clock.corrected().Add(slack).UnixMicro())
+	since := time.UnixMicro(c.Since)
+	op.card.move(since)
+	g.log.LogAttrs(ctx, slog.LevelWarn, "mode or share is another than it was: expired tokens issued before since are forgotten", attrOp(op), slog.Time("since", since))
 	return true
 }
 

@@ -42,6 +42,12 @@ func readMember(raw json.RawMessage, at any) []error {
 		if err = readText(raw, &text); err == nil {
 			*at, err = parseSize(text)
 		}
+	case *float64:
+		if json.Unmarshal(raw, at) != nil || string(raw) == "null" {
+			err = fmt.Errorf("%s is no number", short(raw))
+		} else if *at == 0 {
+			err = fmt.Errorf("%s of the keys is none of them: for that write \"mode\": \"off\"", short(raw))
+		}
 	case *FingerprintChoice:
 		return readChoice(raw, at)
 	case fixed:
@@ -122,6 +128,8 @@ func writtenMember(at any) []byte {
 		v = durationText(*at)
 	case *int64:
 		v = sizeText(*at)
+	case *float64:
+		v = *at
 	case *FingerprintChoice:
 		mode := or(at.Mode, FingerprintCanonical)
 		v = FingerprintChoice{Mode: mode, Only: append([]string{}, at.Only...), Ignore: append([]string{}, at.Ignore...)}

@@ -22,7 +22,7 @@ func attrError(err error) slog.Attr { return slog.String("error", err.Error()) }
 // choice costs. It is logged at start.
 func (g *Guard) Report() string {
 	var b strings.Builder
-	d := g.describe
+	d := Describe(g.store) // its details are as of now
 	fmt.Fprintf(&b, "store %s: worst call %v, values up to %d bytes", d.Name, d.WorstCall, d.MaxValue)
 	if d.Local {
 		b.WriteString(", lives and dies with this process")
@@ -31,6 +31,9 @@ func (g *Guard) Report() string {
 		b.WriteString(", its clock is used\n")
 	} else {
 		fmt.Fprintf(&b, ", its clock is not told: hosts must agree within %v\n", slack)
+	}
+	for line := range strings.Lines(strings.TrimSpace(d.Details)) {
+		fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
 	}
 	switch {
 	case !g.sealer.sealing():
@@ -45,6 +48,7 @@ func (g *Guard) Report() string {
 		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",
 			p.Operation, or(string(p.Preset), "no preset"), strings.Join(p.Key, ", "), p.KeyRequired == Yes,
 			p.Lease, op.margin, p.MaxRun, p.Retention, p.TokenLife)
+		fmt.Fprintf(&b, "  mode %s, share %v\n", p.Mode, p.Share)
 		fmt.Fprintf(&b, "  record name, say: %s\n", g.names.keyRecord(g.prefix, p.Operation, "scope", "key"))
 		fmt.Fprintf(&b, "  duplicate %s, 4xx %s, other 4xx %s, 5xx %s, crash %s, outage %s\n",
 			p.OnDuplicate, p.On4xx, p.OnOther4xx, p.On5xx, p.OnCrash, p.OnOutage)
@@ -57,6 +61,15 @@ func (g *Guard) Report() string {
 
 // costs are the sentences that stand behind the promise (PROTOCOL section 1).
 func costs(p *Policy) (list []string) {
+	switch p.Mode {
+	case ModeObserve:
+		list = append(list, "nothing is refused: what a record would have refused or answered runs beside it, without a record, so a duplicate can run twice")
+	case ModeOff:
+		list = append(list, "nothing is guarded and no record is made: every request runs, as often as it comes")
+	}
+	if p.Share < 1 {
+		list = append(list, "keys outside the share, and requests without a key, are not guarded: they run as often as they come")
+	}
 	if p.On5xx == Release {
 		list = append(list, "a 5xx, a panic or a returned error means that the handler's work was undone; where that is not true, the action can run twice")
 	}

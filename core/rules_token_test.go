@@ -59,6 +59,39 @@ func TestT1_WhatNobodyCanVouchForIsForgotten(t *testing.T) {
 	})
 }
 
+// Given a released token, when it runs again without a record, because the
+// policy is open and the store away, then its discard is no death certificate:
+// not while that run goes on, and not when Open has been left (found by
+// TestScripts_InvariantsHold).
+func TestT1_ADiscardedReleaseIsNotDeadUnderOpen(t *testing.T) {
+	for name, leaves := range map[string]bool{"open": false, "left since": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf()
+				opened := policy(func(p *Policy) { p.OnOutage = Open })
+				g, other := aged(t, s, opened), guardOn(t, s, opened)
+				in := tokenIntent(issued(t, g, time.Now()))
+				_ = won(t, g, in).Release(context.Background())
+				s.script(only("claim", fault{refuse: true}))
+				bare := won(t, other, in)
+				s.script(nil)
+				if leaves {
+					pass(time.Second)
+					closed := guardOn(t, s).operation(testOperation).policy
+					if err := errors.Join(g.SetPolicy(*closed), other.SetPolicy(*closed)); err != nil {
+						t.Fatal(err)
+					}
+					pass(2 * time.Minute) // everybody has read the card
+				}
+				if _, verdict, err := g.Discard(context.Background(), in); verdict != Forgotten || err != nil {
+					t.Errorf("its discard says %q, %v; want forgotten", verdict, err)
+				}
+				bare.End(context.Background())
+			})
+		})
+	}
+}
+
 func TestT1_ABurialOfUnknownOutcomeIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -195,6 +228,13 @@ func (d *downStore) Create(ctx context.Context, name string, value []byte, ttl t
 		return Result{}, errShelf
 	}
 	return d.shelf.Create(ctx, name, value, ttl)
+}
+
+func (d *downStore) Swap(ctx context.Context, name string, old, value []byte, ttl time.Duration) (Result, error) {
+	if d.isDown() {
+		return Result{}, errShelf
+	}
+	return d.shelf.Swap(ctx, name, old, value, ttl)
 }
 
 func (d *downStore) Load(ctx context.Context, name string) (Result, error) {

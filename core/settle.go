@@ -43,25 +43,39 @@ func (c *Claim) End(ctx context.Context) {
 // settle ends the claim once. undone says that the run returned the error of
 // its own failed mark, or [NoEffects]: it had no effect.
 func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool) error {
-	target := c.beginSettle(out, p, undone)
-	if target == nil {
+	switch {
+	case !c.won:
 		return ErrNoClaim
+	case c.hooked != nil:
+		c.g.hooks.active.Add(1)
+		defer c.g.hooks.leave()
+	}
+	target, err := c.beginSettle(out, p, undone)
+	if target == nil {
+		return err
 	}
 	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
 	result, err := c.attempt(ctx, target, c.g.settleWait)
 	return c.endSettle(target, end, result, err)
 }
 
-// beginSettle makes the outcome of a claim that has not ended yet, nil for any
-// other.
-func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) *pending {
-	if !c.won {
-		return nil
+// beginSettle makes the outcome of a claim that was won and has not ended. It is
+// nil of one that has, and of a loose one, which leaves nothing to write.
+func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, error) {
+	if c.loose {
+		err := c.endLoose()
+		if c.hooked != nil && err == nil {
+			c.judged(&c.run, c.seen.rec.state)
+		}
+		return nil, err
+	}
+	if c.hooked != nil && !c.beforeSettle(out, undone) {
+		return nil, ErrNoClaim
 	}
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
-		return nil
+		return nil, ErrNoClaim
 	}
 	c.ended = true
 	target := c.target(out, p, undone)
@@ -70,7 +84,7 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) *pending {
 	if !c.reserved {
 		c.id.op.usual.add(c.g.clock.since(c.start))
 	}
-	return target
+	return target, nil
 }
 
 // endSettle takes what came of the first try to write the outcome.
@@ -86,15 +100,17 @@ func (c *Claim) endSettle(target *pending, end Ending, result string, err error)
 	}
 	end.End(StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err})
 	c.run.end(context.Canceled)
+	if c.hooked != nil {
+		c.afterSettle(target, result)
+	}
 	if result == "stale" {
 		return fmt.Errorf("idem: the outcome was not kept: %w", ErrClaimLost)
 	}
 	return nil
 }
 
-// target encodes the outcome, once: it is sent again byte for byte. c.mu is
-// held.
-func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
+// planned is how a run ends that wants to end so. c.mu is held.
+func (c *Claim) planned(out Outcome, undone bool) Outcome {
 	if out == Releases && !undone && (c.marked || c.stopped()) {
 		out = Doubts // it may have had an effect, or was stopped half-way
 	}
@@ -107,6 +123,16 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	if out == Releases && c.rec.flags&flagForced != 0 && !broken.Is(broken.S8ForcedReleased) {
 		out = Doubts // this run had no effect, but the one it was forced over may have
 	}
+	if c.hooked != nil && c.hooked.doubt && (out == Releases || out == Fails) && !broken.Is(broken.S8HookDoubtIgnored) {
+		out = Doubts // by the hook: a run that completed is not put in doubt
+	}
+	return out
+}
+
+// target encodes the outcome, once: it is sent again byte for byte. c.mu is
+// held.
+func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
+	out = c.planned(out, undone)
 	r := c.rec
 	c.last++
 	r.counter, r.note = c.last, c.note

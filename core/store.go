@@ -83,6 +83,10 @@ type Description struct {
 	MaxValue int
 	// Local says that the data lives and dies with this process.
 	Local bool
+	// Details are lines for the start-up report: what holds for the store that
+	// nobody should have to look up, such as its driver's retries, time-outs and
+	// pools. They hold no secrets.
+	Details string
 }
 
 // Describe returns a store's description, or, of a store without the ability,
@@ -100,7 +104,7 @@ func Describe(s Store) Description {
 		if got.MaxValue > 0 {
 			d.MaxValue = got.MaxValue
 		}
-		d.Local = got.Local
+		d.Local, d.Details = got.Local, got.Details
 	}
 	return d
 }

@@ -18,6 +18,7 @@ import (
 var spanNames = map[idem.StepKind]string{
 	idem.StepClaim: "idem.claim", idem.StepWait: "idem.wait", idem.StepRun: "idem.run",
 	idem.StepSettle: "idem.settle", idem.StepReplay: "idem.replay", idem.StepIssue: "idem.issue",
+	idem.StepReconcile: "idem.reconcile",
 }
 
 // The attributes of spans and metrics; logs use the same words.
@@ -30,19 +31,30 @@ const (
 	keyFence     = attribute.Key("idem.fence")
 	keyAttempt   = attribute.Key("idem.attempt")
 	keyResult    = attribute.Key("idem.settle.result")
-	keyErrorType = attribute.Key("error.type")
-	keyLinkType  = attribute.Key("idem.link.type")
+	// keyReconciled is succeeded, failed, released, later, moved, gave-up,
+	// unavailable or error.
+	keyReconciled = attribute.Key("idem.reconcile.result")
+	keyErrorType  = attribute.Key("error.type")
+	keyLinkType   = attribute.Key("idem.link.type")
 )
 
 // Chooses tells guards which steps are looked at: see [idem.StepChooser].
 func (t *Telemetry) Chooses(kind idem.StepKind) bool {
-	return kind == idem.StepAnswer || spanNames[kind] != ""
+	return kind == idem.StepAnswer || kind == idem.StepObserve || spanNames[kind] != ""
 }
 
 // Start begins a step: see [idem.Observer].
 func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
 	if s.Kind == idem.StepAnswer {
 		return ctx, func(r idem.StepResult) { t.answered(ctx, s, r) }
+	}
+	if s.Kind == idem.StepObserve {
+		return ctx, func(r idem.StepResult) {
+			t.observed.Add(ctx, 1, t.sets.verdicts(s.Operation, r.Observed, t.extra))
+		}
+	}
+	if s.Kind == idem.StepReconcile {
+		return t.reconciles(ctx, s)
 	}
 	name := spanNames[s.Kind]
 	if name == "" || t.keep != nil && !t.keep(s) || !t.orphans && isUnsampled(ctx) {
@@ -53,6 +65,23 @@ func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, fu
 		return ctx, nil // there is nothing to say, and nothing to end
 	}
 	return ctx, func(r idem.StepResult) { finish(span, s, r) }
+}
+
+// reconciles begins a held record's being resolved: a root of its own, linked to
+// the run it is about, and a count.
+func (t *Telemetry) reconciles(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
+	var span trace.Span
+	if t.keep == nil || t.keep(s) {
+		ctx, span = t.tracer.Start(ctx, spanNames[s.Kind], append([]trace.SpanStartOption{trace.WithNewRoot()}, t.startOptions(s)...)...)
+	}
+	return ctx, func(r idem.StepResult) {
+		t.reconciled.Add(ctx, 1, metric.WithAttributes(append([]attribute.KeyValue{
+			keyOperation.String(s.Operation), keyReconciled.String(r.Result),
+		}, t.extra...)...))
+		if span != nil {
+			finish(span, s, r)
+		}
+	}
 }
 
 // isUnsampled tells whether ctx is inside a span of this process that was not
@@ -106,7 +135,11 @@ func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
 	add(keyKey, s.KeyHash())
 	add(keySource, s.Source)
 	add(keyVerdict, r.Verdict.String())
-	add(keyResult, r.Result)
+	if s.Kind == idem.StepReconcile {
+		add(keyReconciled, r.Result)
+	} else {
+		add(keyResult, r.Result)
+	}
 	if r.State != idem.StateAbsent {
 		add(keyState, r.State.String())
 	}
@@ -131,6 +164,10 @@ func errorType(s idem.Step, r idem.StepResult) string {
 		return "unreadable"
 	case s.Kind == idem.StepSettle && r.Err != nil:
 		return "settle_pending"
+	case s.Kind == idem.StepReconcile && r.Result == "gave-up":
+		return "gave_up"
+	case s.Kind == idem.StepReconcile && r.Result == "error":
+		return "resolver"
 	case s.Kind == idem.StepIssue && r.Err != nil:
 		return "issue_refused"
 	}
@@ -141,7 +178,7 @@ func errorType(s idem.Step, r idem.StepResult) string {
 // own time, without the handler.
 func (t *Telemetry) answered(ctx context.Context, s idem.Step, r idem.StepResult) {
 	t.requests.Add(ctx, 1, t.sets.requests(s.Operation, r.Verdict, s.Source, t.extra))
-	t.overhead.Record(ctx, max(0, r.Elapsed-r.Handler).Seconds(), t.sets.overhead(s.Operation, r.Verdict, t.extra))
+	t.overhead.Record(ctx, max(0, r.Elapsed-r.Handler).Seconds(), t.sets.verdicts(s.Operation, r.Verdict, t.extra))
 }
 
 // attributeSets keeps the sets of attributes that were needed once: there are
@@ -152,15 +189,15 @@ type setKey struct {
 	operation string
 	verdict   idem.Verdict
 	source    string
-	overhead  bool
+	bare      bool // without a source
 }
 
 func (a *attributeSets) requests(operation string, v idem.Verdict, source string, extra []attribute.KeyValue) metric.MeasurementOption {
 	return a.get(setKey{operation: operation, verdict: v, source: source}, extra)
 }
 
-func (a *attributeSets) overhead(operation string, v idem.Verdict, extra []attribute.KeyValue) metric.MeasurementOption {
-	return a.get(setKey{operation: operation, verdict: v, overhead: true}, extra)
+func (a *attributeSets) verdicts(operation string, v idem.Verdict, extra []attribute.KeyValue) metric.MeasurementOption {
+	return a.get(setKey{operation: operation, verdict: v, bare: true}, extra)
 }
 
 func (a *attributeSets) get(k setKey, extra []attribute.KeyValue) metric.MeasurementOption {
@@ -168,7 +205,7 @@ func (a *attributeSets) get(k setKey, extra []attribute.KeyValue) metric.Measure
 		return made.(metric.MeasurementOption)
 	}
 	list := append([]attribute.KeyValue{keyOperation.String(k.operation), keyVerdict.String(k.verdict.String())}, extra...)
-	if !k.overhead {
+	if !k.bare {
 		list = append(list, keySource.String(k.source))
 	}
 	set := metric.WithAttributeSet(attribute.NewSet(list...))

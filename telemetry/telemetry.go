@@ -71,11 +71,13 @@ type Telemetry struct {
 	extra   []attribute.KeyValue
 	orphans bool
 
-	tracer   trace.Tracer
-	requests metric.Int64Counter
-	overhead metric.Float64Histogram
-	sets     attributeSets
-	starts   sync.Map // operation → []trace.SpanStartOption
+	tracer     trace.Tracer
+	requests   metric.Int64Counter
+	observed   metric.Int64Counter
+	overhead   metric.Float64Histogram
+	reconciled metric.Int64Counter
+	sets       attributeSets
+	starts     sync.Map // operation → []trace.SpanStartOption
 }
 
 var (
@@ -103,13 +105,17 @@ func New(options ...Option) (*Telemetry, error) {
 	}
 	t.tracer = t.tracers.Tracer(ScopeName, trace.WithInstrumentationVersion(Version))
 	meter := t.meters.Meter(ScopeName, metric.WithInstrumentationVersion(Version))
-	var errCount, errTime error
+	var errCount, errSeen, errTime, errReconciled error
+	t.reconciled, errReconciled = meter.Int64Counter("idem.reconciled", metric.WithUnit("{record}"),
+		metric.WithDescription("Held records that were asked about, by what came of it."))
 	t.requests, errCount = meter.Int64Counter("idem.requests", metric.WithUnit("{request}"),
 		metric.WithDescription("Judged requests, by what became of them."))
+	t.observed, errSeen = meter.Int64Counter("idem.observed", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that mode observe let run, by what would have become of them."))
 	t.overhead, errTime = meter.Float64Histogram("idem.overhead.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time a judged request spent here, without its handler."),
 		metric.WithExplicitBucketBoundaries(overheadBuckets...))
-	if err := errors.Join(errCount, errTime); err != nil {
+	if err := errors.Join(errCount, errSeen, errTime, errReconciled); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -201,6 +202,31 @@ func TestARefusedDuplicateIsNoError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestWhatObserveLetsRunIsCounted(t *testing.T) {
+	w := watch(t, idem.Policy{Preset: idem.API, Mode: idem.ModeObserve})
+	send := w.servers(t, http.StatusCreated)["stdhttp"]
+	for range 3 {
+		send("k")
+	}
+	var all metricdata.ResourceMetrics
+	if err := w.read.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok {
+			for _, p := range sum.DataPoints {
+				verdict, _ := p.Attributes.Value("idem.verdict")
+				seen[m.Name+" "+verdict.AsString()] += p.Value
+			}
+		}
+	}
+	want := map[string]int64{"idem.requests executed": 1, "idem.requests unprotected": 2, "idem.observed replayed": 2}
+	if !maps.Equal(seen, want) {
+		t.Errorf("counted %v, want %v", seen, want)
 	}
 }
 

@@ -75,6 +75,7 @@ func NewBed(cfg BedConfig) (*Bed, error) {
 	var err error
 	b.Guard, err = idem.New(idem.Config{
 		ForceAuthorizer: func(_ context.Context, in idem.Intent) bool { return in.Scope == mayForce },
+		Funcs:           keyFuncs(),
 
 		Store: b.watch.over(b.Faults.Wrap(store)), Policies: cfg.Policies, Prefix: cfg.Prefix,
 		NameKey: cfg.NameKey, Signer: cfg.Signer, Sealer: cfg.Sealer, Observer: b.watch, Logger: logger,

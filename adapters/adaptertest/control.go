@@ -175,7 +175,7 @@ func (b *Bed) controlIssue(x Exchange) error {
 	behind := time.Until(b.Guard.Now().Add(-time.Duration(o.Age)))
 	past, err := idem.New(idem.Config{
 		Store: &drawer{}, Policies: []idem.Policy{policy}, Prefix: b.cfg.Prefix, NameKey: b.cfg.NameKey, Signer: b.cfg.Signer,
-		Clock: func() time.Time { return time.Now().Add(behind) },
+		Clock: func() time.Time { return time.Now().Add(behind) }, Funcs: keyFuncs(),
 	})
 	if err != nil {
 		return fmt.Errorf("building a guard in the past: %w", err)

@@ -55,10 +55,14 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		quick("open", idem.Policy{OnOutage: idem.Open}),
 		quick("put", idem.Policy{Methods: []string{"PUT", "DELETE"}}),
 		quick("names", idem.Policy{Key: []string{"header:X-Order-Key", "header:X-Request-Key"}}),
+		quick("bykind", idem.Policy{Key: []string{"json:/order/id", "form:order", "func:reference"}}),
+		quick("bypath", idem.Policy{Key: []string{"path:" + Rest}}),
+		quick("byparts", idem.Policy{Key: []string{"json:/orderId+path:" + Rest}}),
 		quick("only", idem.Policy{Fingerprint: idem.FingerprintChoice{Only: []string{"/amount", "/to"}}}),
 		quick("ignore", idem.Policy{Fingerprint: idem.FingerprintChoice{Ignore: []string{"/csrf"}}}),
 		quick("force", idem.Policy{OnDuplicate: idem.Force}), // for those whom ForceAuthorizer lets
 		quick("timed", idem.Policy{}),                        // behind a timeout middleware
+		quick("roll", idem.Policy{}),                         // whose mode is changed
 		quick("zip", idem.Policy{}),                          // inside of a compressor
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
 	}

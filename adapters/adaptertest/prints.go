@@ -48,6 +48,29 @@ var fingerprintStatements = []statement{
 		s.wantRuns("/do/query", 2)
 	}},
 
+	{name: "Statement13_AFormIsItsPartsWhateverItsBoundary", play: func(s *scene) {
+		n := s.server(NodeOptions{})
+		const path = "/do/parts"
+		send := func(file string, pairs ...string) answer {
+			return s.post(n, path).key("k").multipart(file, pairs...).do("Read", "multipart").send()
+		}
+		first := send("tea", "name", "Ann", "size", "1", "size", "2")
+		s.wantRan(first, "executed", 201)
+		for range 3 { // each with a boundary of its own
+			s.wantReplay(first, send("tea", "name", "Ann", "size", "1", "size", "2"))
+		}
+		for what, other := range map[string]answer{
+			"another file": send("gin", "name", "Ann", "size", "1", "size", "2"), "no file": send("", "name", "Ann", "size", "1", "size", "2"),
+			"another value": send("tea", "name", "Eve", "size", "1", "size", "2"), "values in another order": send("tea", "name", "Ann", "size", "2", "size", "1"),
+			"a value more": send("tea", "name", "Ann", "size", "1", "size", "2", "size", "3"), "a field as a file": send("tea", "photo", "tea"),
+		} {
+			if other.verdict() != "conflict" {
+				s.errorf("%s is %q, want conflict", what, other.verdict())
+			}
+		}
+		s.wantRuns(path, 1)
+	}},
+
 	{name: "Statement14_JSONByMeaningNumbersAsWritten", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for i, c := range []struct{ first, again, then string }{

@@ -19,9 +19,9 @@ type statement struct {
 // statements are all of them, in the order of the design.
 func statements() []statement {
 	return slices.Concat(
-		keyStatements, scopeStatements, fingerprintStatements,
+		keyStatements, sourceStatements, scopeStatements, fingerprintStatements,
 		lifeStatements, endingStatements, crashStatements, clientStatements,
-		replayStatements, securityStatements, tokenStatements, ringStatements, sealingStatements, outageStatements, choiceStatements, wholeStatements,
+		replayStatements, securityStatements, tokenStatements, ringStatements, sealingStatements, outageStatements, choiceStatements, wholeStatements, matrixStatements, rolloutStatements,
 	)
 }
 

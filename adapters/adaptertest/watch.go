@@ -20,8 +20,8 @@ type Seen struct {
 	Injected map[string]int `json:"injected"`
 	// Names are the names that were given to the store, sorted.
 	Names []string `json:"names"`
-	// Steps counts ended steps by "kind", "kind verdict" and "kind result", and
-	// begun ones by "kind begun".
+	// Steps counts ended steps by "kind", "kind verdict" (of what was observed, too)
+	// and "kind result", and begun ones by "kind begun".
 	Steps map[string]int `json:"steps"`
 	// Stats are the guard's own counts.
 	Stats idem.Stats `json:"stats"`
@@ -82,6 +82,9 @@ func (w *watch) Start(ctx context.Context, s idem.Step) (context.Context, func(i
 		w.seen.Steps[kind]++
 		if r.Verdict != 0 {
 			w.seen.Steps[kind+" "+r.Verdict.String()]++
+		}
+		if r.Observed != 0 {
+			w.seen.Steps[kind+" "+r.Observed.String()]++
 		}
 		if r.Result != "" {
 			w.seen.Steps[kind+" "+r.Result]++

@@ -31,7 +31,18 @@ func TestWrongAdaptersAreFoundOut(t *testing.T) {
 				r.Header.Del("Idempotency-Key")
 			}
 		}), "Statement02_EmptyIsMalformedNeverAbsent"},
-		"loses the query":     {onRequest(func(r *http.Request) { r.URL.RawQuery = "" }), "Statement12_TheQueryCountsItsOrderDoesNot"},
+		"loses the query": {onRequest(func(r *http.Request) { r.URL.RawQuery = "" }), "Statement12_TheQueryCountsItsOrderDoesNot"},
+		"takes a form for bytes": {onRequest(func(r *http.Request) {
+			if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+				r.Header.Set("Content-Type", "application/octet-stream")
+			}
+		}), "Statement13_AFormIsItsPartsWhateverItsBoundary"},
+		"loses a path value": {onRequest(func(r *http.Request) { r.SetPathValue(adaptertest.Rest, "one") }), "Statement59a_EverySourceNamesItsIntent"},
+		"takes a blank value": {onRequest(func(r *http.Request) {
+			if r.PathValue(adaptertest.Rest) == " " {
+				r.SetPathValue(adaptertest.Rest, "blank")
+			}
+		}), "Statement59b_NoSourceTakesNothingForAKey"},
 		"loses the path":      {onRequest(func(r *http.Request) { r.URL.Path, r.URL.RawPath = "/", "" }), "Statement10_NeverAnotherRoutesAnswer"},
 		"forgets whose it is": {onRequest(func(r *http.Request) { r.Header.Del("Authorization") }), "Statement09_OneKeyTwoScopes"},
 		"takes the login for the person": {onRequest(func(r *http.Request) {

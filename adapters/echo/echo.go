@@ -51,7 +51,7 @@ func newExchange(c echo.Context) *exchange {
 	return x
 }
 
-func (x *exchange) PathValue(name string) string { return x.c.Param(name) }
+func (x *exchange) PathValue(name string) string { return x.Unescaped(x.c.Param(name)) }
 func (x *exchange) Native() any                  { return x.c }
 
 // ServeNet runs the handler with w and r where Echo's handlers look for them.

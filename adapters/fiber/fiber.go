@@ -35,10 +35,11 @@ func (x exchange) RawQuery() string         { return utils.UnsafeString(x.Reques
 func (x exchange) Header(name string) []string {
 	return httpflow.Lines(x.Request().Header.PeekAll(name))
 }
-func (x exchange) PathValue(name string) string { return x.Params(name) }
+func (x exchange) PathValue(n string) string    { return httpflow.Unescaped(x.Params(n)) }
 func (x exchange) RemoteAddr() string           { return x.IP() }
 func (x exchange) Native() any                  { return x.Ctx }
-func (x exchange) SetBody(b *httpflow.Body)     { x.Request().SetBodyStream(b.Reader(), int(b.Size())) }
+func (x exchange) SetBody(b *httpflow.Body)     { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
+func (x exchange) SetContext(c context.Context) { x.SetUserContext(c) }
 func (x exchange) Pass() error                  { return x.Next() }
 func (x exchange) Mark(v httpflow.Verdict)      { x.Set(httpflow.StatusHeader, v.String()) }
 func (x exchange) Release()                     {} // the server sends it once the chain has returned

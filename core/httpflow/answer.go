@@ -35,6 +35,9 @@ func (j *judgement) refuse(v idem.Verdict, why error) error {
 }
 
 func (j *judgement) refuseWith(why *idem.RefusedError) error {
+	if j.plan.observe && !j.besides {
+		return j.runBeside(why)
+	}
 	j.begin()
 	j.verdict, j.err = why.Verdict, why.Err
 	j.send(j.plan.refusal(prefersHTML(j.x), why))

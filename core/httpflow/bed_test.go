@@ -245,8 +245,9 @@ func policy(change func(*idem.Policy)) func(*setting) {
 
 // verdicts is an observer that counts how requests ended.
 type verdicts struct {
-	begun atomic.Int64
-	ended [idem.Unguarded + 1]atomic.Int64
+	begun  atomic.Int64
+	source atomic.Value // of the last one
+	ended  [idem.Unguarded + 1]atomic.Int64
 }
 
 func (v *verdicts) Start(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
@@ -254,6 +255,7 @@ func (v *verdicts) Start(ctx context.Context, s idem.Step) (context.Context, fun
 		return ctx, nil
 	}
 	v.begun.Add(1)
+	v.source.Store(s.Source)
 	return ctx, func(r idem.StepResult) { v.ended[r.Verdict].Add(1) }
 }
 

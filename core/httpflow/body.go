@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 )
@@ -27,7 +28,8 @@ type Body struct {
 	file *os.File
 	name string // of the file where the system does not let go of a name in use
 	size int64
-	lent bool // the framework holds it in memory itself: nothing to give back
+	lent bool      // the framework holds it in memory itself: nothing to give back
+	rest io.Reader // of a body that was not read to its end: what comes behind it
 }
 
 // read reads the whole body, at most limit bytes. A body that says at once that
@@ -50,8 +52,9 @@ func (b *Body) read(r Request, limit int64) error {
 	}
 	if size > 0 && size <= memoryLimit {
 		b.mem, b.size = make([]byte, size), size
-		if _, err := io.ReadFull(src, b.mem); err != nil {
-			return unread(err)
+		if n, err := io.ReadFull(src, b.mem); err != nil {
+			b.mem, b.size = b.mem[:n], int64(n)
+			return b.broke(err)
 		}
 		return nil
 	}
@@ -61,42 +64,54 @@ func (b *Body) read(r Request, limit int64) error {
 func (b *Body) readUnsized(src io.Reader, limit int64) error {
 	var buf bytes.Buffer
 	n, err := io.Copy(&buf, io.LimitReader(src, min(limit, memoryLimit)+1))
+	b.mem, b.size = buf.Bytes(), n
 	switch {
 	case err != nil:
-		return unread(err)
+		return b.broke(err)
 	case n > limit:
+		b.rest = src
 		return errTooLarge
 	case n <= memoryLimit:
-		b.mem, b.size = buf.Bytes(), n
 		return nil
 	}
 	if err := b.spool(); err != nil {
+		b.rest = src
 		return err
 	}
-	rest := io.LimitReader(src, limit+1-n)
-	if b.size, err = copyTo(b.file, io.MultiReader(&buf, rest)); err == nil && b.size > limit {
-		err = errTooLarge
-	}
-	return err
+	b.mem, b.size = nil, 0
+	return b.copy(&buf, src, limit)
 }
 
-// copyTo copies a body and tells a client that broke off from a disk that is
-// full.
-func copyTo(file *os.File, src io.Reader) (size int64, err error) {
+// copy moves a body into the temporary file: first what was read of it, then the
+// rest, at most limit bytes in all. It tells a client that broke off from a disk
+// that is full.
+func (b *Body) copy(read, src io.Reader, limit int64) error {
+	all := io.MultiReader(read, src)
 	piece := make([]byte, 32<<10)
 	for {
-		n, err := src.Read(piece)
-		if _, werr := file.Write(piece[:n]); werr != nil {
-			return size, fmt.Errorf("%w: %w", errNoRoom, werr)
+		n, err := all.Read(piece[:min(int64(len(piece)), limit+1-b.size)])
+		if _, werr := b.file.Write(piece[:n]); werr != nil {
+			b.rest = io.MultiReader(bytes.NewReader(piece[:n]), all)
+			return fmt.Errorf("%w: %w", errNoRoom, werr)
 		}
-		size += int64(n)
+		b.size += int64(n)
 		switch {
+		case b.size > limit:
+			b.rest = all
+			return errTooLarge
 		case errors.Is(err, io.EOF):
-			return size, nil
+			return nil
 		case err != nil:
-			return size, unread(err)
+			return b.broke(err)
 		}
 	}
+}
+
+// broke notes that a body ended with an error: whoever reads it again finds the
+// same.
+func (b *Body) broke(err error) error {
+	b.rest = failing{err}
+	return unread(err)
 }
 
 // spool opens a temporary file and takes its name away at once, so that it is
@@ -121,13 +136,49 @@ func unread(err error) error {
 	return errCutOff
 }
 
-// Size is the number of bytes.
-func (b *Body) Size() int64 { return b.size }
+// Whole is Reader for a framework that cannot go on reading what somebody has
+// begun: the rest of a body that was not read to its end is read now, however
+// long it is. What cannot be read, or held, is what the reader then fails with.
+func (b *Body) Whole() io.ReadCloser {
+	if b.rest != nil {
+		b.finish()
+	}
+	return b.Reader()
+}
+
+func (b *Body) finish() {
+	src := b.rest
+	if b.file == nil {
+		if err := b.spool(); err != nil {
+			b.rest = failing{err}
+			return
+		}
+		src, b.mem, b.size = io.MultiReader(bytes.NewReader(b.mem), b.rest), nil, 0
+	}
+	b.rest = nil
+	if err := b.copy(src, bytes.NewReader(nil), math.MaxInt64-1); errors.Is(err, errNoRoom) {
+		b.rest = failing{err}
+	}
+}
+
+// Size is the number of bytes, -1 where that is not known.
+func (b *Body) Size() int64 {
+	if b.rest != nil {
+		return -1
+	}
+	return b.size
+}
 
 // Reader returns the body from its start, in memory or not, as an
-// io.ReadCloser; its Close closes nothing. Readers are independent of each other.
+// io.ReadCloser; its Close closes nothing. Readers are independent of each
+// other, but of a body that was not read to its end there can be only one.
 func (b *Body) Reader() io.ReadCloser {
-	if b.file != nil {
+	switch {
+	case b.file != nil && b.rest != nil:
+		return io.NopCloser(io.MultiReader(io.NewSectionReader(b.file, 0, b.size), b.rest))
+	case b.rest != nil:
+		return io.NopCloser(io.MultiReader(bytes.NewReader(b.mem), b.rest))
+	case b.file != nil:
 		return io.NopCloser(io.NewSectionReader(b.file, 0, b.size))
 	}
 	r := new(memReader)

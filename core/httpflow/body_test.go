@@ -138,3 +138,61 @@ func TestMultipartListing(t *testing.T) {
 		t.Error("a form that breaks off was read")
 	}
 }
+
+// A body that was not read to its end is given back whole all the same, with
+// the very error it broke off with.
+func TestABodyThatIsNoGoodIsGivenBackWhole(t *testing.T) {
+	cut := errors.New("the connection is gone")
+	for name, c := range map[string]struct {
+		size     int
+		announce int64 // what the head says; -1: nothing
+		broken   bool
+		want     error
+	}{
+		"too long for memory":   {5000, -1, false, errTooLarge},
+		"too long for the file": {200_000, -1, false, errTooLarge},
+		"short, and cut off":    {500, 900, true, errCutOff},
+		"cut off":               {500, -1, true, errCutOff},
+		"long, and cut off":     {90_000, -1, true, errCutOff},
+	} {
+		for _, whole := range []bool{false, true} {
+			sent := bytes.Repeat([]byte("idem."), c.size/5)
+			limit := int64(4000)
+			if c.size > memoryLimit || c.broken {
+				limit = 100_000
+			}
+			src := io.Reader(bytes.NewReader(sent))
+			if c.broken {
+				src = io.MultiReader(src, iotest.ErrReader(cut))
+			}
+			var b Body
+			if err := b.read(bodyOf(src, c.announce), limit); !errors.Is(err, c.want) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			r := b.Reader
+			if whole {
+				r = b.Whole
+			}
+			got, err := io.ReadAll(r())
+			if !bytes.Equal(got, sent) || c.broken != errors.Is(err, cut) {
+				t.Errorf("%s: read %d of %d, %v", name, len(got), len(sent), err)
+			}
+			if known := b.Size() == int64(len(sent)); known != (whole && !c.broken) {
+				t.Errorf("%s: the size is said to be %d", name, b.Size())
+			}
+			b.close()
+		}
+	}
+}
+
+func TestABodyIsGivenBackWhereThereIsNoRoomForIt(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nothing"))
+	sent := bytes.Repeat([]byte("idem."), 40_000)
+	var b Body
+	if err := b.read(bodyOf(bytes.NewReader(sent), -1), 1<<20); !errors.Is(err, errNoRoom) {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(b.Reader()); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("read %d of %d, %v", len(got), len(sent), err)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -58,7 +57,7 @@ func multipartListing(b *Body, boundary string) []byte {
 	form, digest := multipart.NewReader(b.Reader(), boundary), sha256.New()
 	for {
 		part, err := form.NextRawPart()
-		if errors.Is(err, io.EOF) {
+		if isWhole(err) {
 			break
 		}
 		if err != nil {

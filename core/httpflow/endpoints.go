@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,7 +173,7 @@ func (f *Flow) token(r Request, scope string, want wanted) (one issued, refusal 
 	return issued{
 		Token: token.Reveal(), ExpiresIn: int64(policy.TokenLife / time.Second),
 		ExpiresAt: token.ExpiresAt().UTC().Format(time.RFC3339),
-		Retain:    int64(policy.Retention / time.Second), Degraded: f.Guard.Degraded(want.Operation),
+		Retain:    int64(policy.Retention / time.Second), Degraded: f.Guard.DegradedToken(idem.TokenRequest{Operation: want.Operation, Scope: scope}, token),
 	}, nil
 }
 
@@ -183,8 +184,11 @@ func (f *Flow) ask(r Request, scope string, want wanted, discard bool) *Reply {
 	if !ok {
 		return f.unknown()
 	}
-	p := newPlan(f, policy)
-	n := p.fromHead(r)
+	p := newPlan(f, asking(policy))
+	if len(p.sources) == 0 {
+		return f.badRequest("The keys of this operation are made of its own requests: send the request again to learn what became of it.")
+	}
+	n := p.sentKey(r)
 	if n.err != nil {
 		return p.refusal(false, &idem.RefusedError{Verdict: idem.Malformed, Err: n.err})
 	}
@@ -213,6 +217,16 @@ func (f *Flow) ask(r Request, scope string, want wanted, discard bool) *Reply {
 		return answer(map[string]string{"verdict": verdict.String(), "state": status.State.String()})
 	}
 	return answer(told(status))
+}
+
+// asking is the policy for a request that asks about another one: only what a
+// client chose or was given can be sent along.
+func asking(policy *idem.Policy) *idem.Policy {
+	p := *policy
+	p.Key = slices.DeleteFunc(slices.Clone(p.Key), func(text string) bool {
+		return text != "token" && (!strings.HasPrefix(text, "header:") || strings.Contains(text, "+"))
+	})
+	return &p
 }
 
 // told is a status as JSON: since in RFC 3339, UTC; leaseLeft in whole seconds,

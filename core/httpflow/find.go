@@ -58,7 +58,7 @@ func tokenFromBody(contentType string, b *Body) (n named, err error) {
 	case bodyForm:
 		values, err = formValues(b, tokenField)
 	case bodyMultipart:
-		values, err = multipartValues(b, boundary, tokenField, maxToken)
+		values, _, err = multipartValues(b, boundary, tokenField, maxToken)
 	}
 	switch {
 	case err != nil || len(values) == 0:
@@ -114,23 +114,30 @@ func formValues(b *Body, field string) ([]string, error) {
 }
 
 // multipartValues returns every value of a field of a multipart form, each cut
-// off behind limit bytes. A form that breaks off holds what was found before.
-func multipartValues(b *Body, boundary, field string, limit int) (values []string, err error) {
+// off behind limit bytes. A form that breaks off holds what was found before;
+// whole is false then.
+func multipartValues(b *Body, boundary, field string, limit int) (values []string, whole bool, err error) {
 	form := multipart.NewReader(b.Reader(), boundary)
 	for {
 		part, err := form.NextRawPart()
 		if err != nil {
-			return values, nil
+			return values, isWhole(err), nil
 		}
 		if part.FormName() != field || part.FileName() != "" {
 			continue
 		}
 		value, err := io.ReadAll(io.LimitReader(part, int64(limit)))
 		if err != nil {
-			return values, nil
+			return values, false, nil
 		}
 		values = append(values, string(value))
 	}
+}
+
+// isWhole tells the end of a multipart form from one that breaks off, whose
+// error holds io.EOF, too.
+func isWhole(err error) bool {
+	return err == io.EOF // a wrapped one is the other case
 }
 
 // maxContext is the longest context a token can be bound to, in bytes.
@@ -168,7 +175,7 @@ func (s source) find(r Request, b *Body) string {
 	case s.kind == "form" && kind == bodyForm:
 		values, _ = formValues(b, s.name)
 	case s.kind == "form" && kind == bodyMultipart:
-		values, _ = multipartValues(b, boundary, s.name, maxContext+1)
+		values, _, _ = multipartValues(b, boundary, s.name, maxContext+1)
 	}
 	if len(values) == 1 {
 		return values[0]

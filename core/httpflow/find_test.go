@@ -1,10 +1,15 @@
 package httpflow
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"mime/multipart"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestJSONPointers(t *testing.T) {
@@ -29,7 +34,7 @@ func FuzzMembers(f *testing.F) {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if !json.Valid(doc) {
+		if !json.Valid(doc) || !utf8.Valid(doc) {
 			return
 		}
 		got := map[string]string{}
@@ -101,4 +106,122 @@ func TestQuality(t *testing.T) {
 			t.Errorf("%q of %s: %v, want %v", c.accept, c.what, got, c.want)
 		}
 	}
+}
+
+// FuzzPointer compares following a pointer with encoding/json, in documents in
+// which no member stands twice.
+func FuzzPointer(f *testing.F) {
+	for _, seed := range [][2]string{{`{"a":{"b":[1,"x"]}}`, "/a/b/1"}, {`{"a/b":{"m~n":7}}`, "/a~1b/m~0n"}, {`{"":1}`, "/"}, {`[[]]`, "/0/0"}, {`{"~1":2}`, "/~01"}} {
+		f.Add([]byte(seed[0]), seed[1])
+	}
+	f.Fuzz(func(t *testing.T, doc []byte, pointer string) {
+		if !json.Valid(doc) || !strings.HasPrefix(pointer, "/") || !utf8.Valid(doc) {
+			return
+		}
+		value, twice := jsonFind(doc, steps(pointer))
+		if twice || strings.Contains(string(doc), `\ud`) || strings.Contains(string(doc), `\uD`) || strings.ContainsRune(string(doc), utf8.RuneError) {
+			return // encoding/json takes the last of two, and halves of characters for one
+		}
+		var want any
+		decoder := json.NewDecoder(bytes.NewReader(doc))
+		decoder.UseNumber()
+		if err := decoder.Decode(&want); err != nil {
+			t.Fatal(err)
+		}
+		there := true
+		for _, step := range steps(pointer) {
+			switch node := want.(type) {
+			case map[string]any:
+				want, there = node[step]
+			case []any:
+				i, err := strconv.Atoi(step)
+				if there = err == nil && i >= 0 && i < len(node) && strconv.Itoa(i) == step; there {
+					want = node[i]
+				}
+			default:
+				there = false
+			}
+			if !there {
+				break
+			}
+		}
+		if (value != nil) != there {
+			t.Fatalf("%s at %q: found %q, encoding/json finds it: %v", doc, pointer, value, there)
+		}
+		text, isText := jsonText(value)
+		switch want := want.(type) {
+		case string:
+			if there && (!isText || text != want) {
+				t.Fatalf("%s at %q: %q, want %q", doc, pointer, text, want)
+			}
+		case json.Number:
+			if there && (!isText || text != want.String()) {
+				t.Fatalf("%s at %q: %q, want %s", doc, pointer, text, want)
+			}
+		default:
+			if there && isText {
+				t.Fatalf("%s at %q: %q is a string or a number", doc, pointer, text)
+			}
+		}
+	})
+}
+
+// FuzzMultipart: a field that is found is found whatever the boundary, and what
+// breaks off is never whole.
+func FuzzMultipart(f *testing.F) {
+	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n7\r\n--b--\r\n"), "b", "id")
+	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"id\"; filename=\"x\"\r\n\r\n7\r\n--b--\r\n"), "b", "id")
+	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=id\r\n\r\n7"), "b", "id")
+	f.Add([]byte("--b\n\n--b\n\n--b--"), "b", "")
+	f.Fuzz(func(t *testing.T, form []byte, boundary, field string) {
+		b := Body{mem: form, size: int64(len(form))}
+		values, whole, err := multipartValues(&b, boundary, field, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range values {
+			if len(v) > 64 || !strings.Contains(string(form), v) {
+				t.Fatalf("the value %q does not stand in the form", v)
+			}
+		}
+		if listed := multipartListing(&b, boundary); whole != (listed != nil) {
+			t.Fatalf("read to its end: %v as a key, %v as a fingerprint", whole, listed != nil)
+		}
+		if !whole {
+			return
+		}
+		// The same parts behind another boundary are the same form.
+		other := strings.Repeat("o", 60)
+		if strings.Contains(string(form), other) {
+			return
+		}
+		var again bytes.Buffer
+		w := multipart.NewWriter(&again)
+		if err := w.SetBoundary(other); err != nil {
+			t.Fatal(err)
+		}
+		for r := multipart.NewReader(bytes.NewReader(form), boundary); ; {
+			part, err := r.NextRawPart()
+			if err != nil {
+				break
+			}
+			to, err := w.CreatePart(part.Header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(to, part); err != nil {
+				return
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b2 := Body{mem: again.Bytes(), size: int64(again.Len())}
+		if got, want := multipartListing(&b2, other), multipartListing(&b, boundary); !bytes.Equal(got, want) {
+			t.Fatalf("%q behind another boundary is %q: another form", form, again.Bytes())
+		}
+		if got, _, _ := multipartValues(&b2, other, field, 64); fmt.Sprint(got) != fmt.Sprint(values) {
+			t.Fatalf("%q of %q behind another boundary is %q", values, form, got)
+		}
+	})
 }

@@ -134,23 +134,22 @@ type plan struct {
 	flow     *Flow
 	policy   *idem.Policy
 	codec    codec
-	tokens   bool // a token may name the intent
-	headers  []string
+	sources  []keySource // in the order in which they are looked at
+	tokens   bool        // a token may name the intent
+	headers  []string    // of keys that clients choose
+	derives  bool        // a source needs neither a token, nor a key, nor a body
+	inBody   int         // the first source that looks into the body; len(sources) if none does
 	required bool
+	partial  bool // only a share of the keys is guarded, so nobody needs one
+	observe  bool // nothing is refused
 	context  source
 	fixed    [idem.Unguarded + 1]*Reply // refusals that say the same each time
 }
 
 func newPlan(f *Flow, policy *idem.Policy) *plan {
-	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes, context: parseSource(policy.Context)}
-	for _, key := range policy.Key {
-		switch s := parseSource(key); s.kind {
-		case "token":
-			p.tokens = true
-		case "header":
-			p.headers = append(p.headers, s.name)
-		}
-	}
+	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes,
+		partial: policy.Share < 1, observe: policy.Mode == idem.ModeObserve, context: parseSource(policy.Context)}
+	p.look(policy.KeySources())
 	for _, v := range []idem.Verdict{idem.Missing, idem.Foreign, idem.Conflict, idem.Dead, idem.Forgotten} {
 		p.fixed[v] = p.problem(v, nil)
 	}

@@ -10,22 +10,39 @@ import (
 // jsonAt returns the string or number that a JSON pointer (RFC 6901) names in a
 // valid document, "" if there is none, or more than one.
 func jsonAt(doc []byte, pointer string) string {
+	value, _ := jsonFind(doc, steps(pointer))
+	text, _ := jsonText(value)
+	return text
+}
+
+// steps takes a JSON pointer apart.
+func steps(pointer string) []string {
+	list := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		step = unescape.Replace(step)
+	for i := range list {
+		list[i] = unescape.Replace(list[i])
+	}
+	return list
+}
+
+// jsonFind follows a pointer's steps through a valid document and returns the
+// value there, nil if there is none. twice says that a member on the way stands
+// more than once, so that nobody can tell which one is meant.
+func jsonFind(doc []byte, steps []string) (value []byte, twice bool) {
+	for _, step := range steps {
 		found, times := []byte(nil), 0
 		c := cursor{doc: doc}
-		if c.members(func(name string, value []byte) {
+		c.members(func(name string, value []byte) {
 			if name == step {
 				found, times = value, times+1
 			}
-		}); times != 1 {
-			return ""
+		})
+		if times != 1 {
+			return nil, times > 1
 		}
 		doc = found
 	}
-	text, _ := jsonText(doc)
-	return text
+	return doc, false
 }
 
 // jsonText returns a string's value and a number's digits.

@@ -25,13 +25,18 @@ type named struct {
 	sent  bool // a key or token was sent, readable or not
 	token idem.Token
 	key   string
-	from  string // for telemetry: token or header
+	from  string // for telemetry: token, header, json, form, path or func
+	at    int    // which of the plan's sources it is; len(sources) if none
 	err   error  // why what was sent cannot be read; never holds it
+	// failed is why nobody can tell whether there is a key: no fault of the
+	// client's.
+	failed error
 }
 
-// fromHead looks for a token and then for a key in the head. A token wins over
-// a key beside it, whatever that looks like: browsers make keys of their own.
-func (p *plan) fromHead(r Request) named {
+// sentKey looks for a token and then for a key that the client chose, in the
+// head. A token wins over a key beside it, whatever that looks like: browsers
+// make keys of their own.
+func (p *plan) sentKey(r Request) named {
 	if p.tokens {
 		if n := tokenFromHead(r); n.sent {
 			return n
@@ -40,7 +45,7 @@ func (p *plan) fromHead(r Request) named {
 	return p.keyFromHead(r)
 }
 
-// anySent says whether anything was sent in the head that could name the intent.
+// anySent says whether a token or a client's key was sent in the head.
 func (p *plan) anySent(r Request) bool {
 	sent := func(name string) bool { return len(r.Header(name)) > 0 }
 	return p.tokens && slices.ContainsFunc(tokenHeaders[:], sent) || slices.ContainsFunc(p.headers, sent)
@@ -105,12 +110,20 @@ func readToken(text string) (idem.Token, error) {
 
 // looked says, for people, where a key or token was looked for.
 func (p *plan) looked() string {
-	var places []string
+	var places, keys []string
 	if p.tokens {
 		places = append(places, "a token (headers "+strings.Join(tokenHeaders[:], ", ")+"; form field "+tokenField+"; top-level JSON member "+tokenMember+")")
 	}
 	if len(p.headers) > 0 {
-		places = append(places, "a key (header "+strings.Join(p.headers, ", ")+")")
+		keys = append(keys, "header "+strings.Join(p.headers, ", "))
+	}
+	for i := range p.sources {
+		if s := &p.sources[i]; s.derived {
+			keys = append(keys, s.words())
+		}
+	}
+	if len(keys) > 0 {
+		places = append(places, "a key ("+strings.Join(keys, "; ")+")")
 	}
 	return "Looked for " + strings.Join(places, " and ") + "."
 }
@@ -120,6 +133,10 @@ func (p *plan) looked() string {
 func reason(err error) string {
 	return strings.ReplaceAll(err.Error(), idem.ErrMalformed.Error()+": ", "")
 }
+
+// refusesEarly says that the request is refused because it came as early data
+// and has no key: where everything else that has none is.
+func (p *plan) refusesEarly(r Request) bool { return !p.observe && !p.partial && isEarly(r) }
 
 // isEarly says that the request came as TLS early data, which can be replayed
 // by anybody who saw it on the wire (RFC 8470 section 5.1).

@@ -47,6 +47,15 @@ func (r NetRequest) Header(name string) []string {
 	return nil
 }
 
+// Unescaped returns a path value with its percent-encoding undone, of frameworks
+// that route by the raw path where net/http keeps one.
+func (r NetRequest) Unescaped(value string) string {
+	if r.URL.RawPath == "" {
+		return value
+	}
+	return Unescaped(value)
+}
+
 // RemoteAddr returns address:port of the peer.
 func (r NetRequest) RemoteAddr() string { return r.Request.RemoteAddr }
 
@@ -116,12 +125,16 @@ type NetExchange struct {
 	Under   http.ResponseWriter
 	Handler NetHandler
 
-	body *Body
-	held *capture
+	body   *Body
+	held   *capture
+	marked idem.Verdict // before Run
 }
 
 // SetBody implements [Exchange].
 func (x *NetExchange) SetBody(b *Body) { x.body = b }
+
+// SetContext implements [Exchange].
+func (x *NetExchange) SetContext(ctx context.Context) { x.Request = x.WithContext(ctx) }
 
 // request is the request for the handler: its context, and its body again.
 func (x *NetExchange) request(ctx context.Context) *http.Request {
@@ -143,6 +156,9 @@ func (x *NetExchange) Pass() error {
 // Run implements [Exchange].
 func (x *NetExchange) Run(ctx context.Context, keep int64) (*Reply, error) {
 	x.held = newCapture(x.under(), keep)
+	if x.marked != 0 {
+		x.held.verdict = x.marked
+	}
 	err := x.Handler.ServeNet(x.held.writer(), x.request(ctx), true)
 	return x.held.reply(), err
 }
@@ -166,6 +182,7 @@ func (x *NetExchange) Mark(v idem.Verdict) {
 	case x.held != nil && x.held.state == holding:
 		x.held.verdict = v
 	case !x.Gone():
+		x.marked = v
 		x.Writer.Header()[StatusHeader] = verdictLine[v]
 	}
 }

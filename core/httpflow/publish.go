@@ -96,6 +96,15 @@ func writePolicy(b *strings.Builder, p *idem.Policy) {
 	row := func(question, format string, args ...any) {
 		fmt.Fprintf(b, "| %s | %s |\n", question, fmt.Sprintf(format, args...))
 	}
+	switch p.Mode {
+	case idem.ModeObserve:
+		row("in force", "not yet: nothing is refused or sent again, and a repeat runs (`unprotected`)")
+	case idem.ModeOff:
+		row("in force", "no: every request runs (`unguarded`)")
+	}
+	if p.Share < 1 {
+		row("in force for", "a share of %v of the keys; the others are `unguarded`, and so is a request without a key", p.Share)
+	}
 	required := "required"
 	if p.KeyRequired != idem.Yes {
 		required = "optional"

@@ -1,11 +1,13 @@
 package httpflow
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
 
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // The header fields that every adapter sets.
@@ -61,6 +63,9 @@ func (r *Reply) Each(set, add func(name, value string)) {
 
 // replayed is the kept reply as it is sent again.
 func (r *Reply) replayed() *Reply {
+	if broken.Is(broken.I4ReplayTidied) {
+		r.Body = bytes.TrimSpace(r.Body)
+	}
 	r.Fields = append(r.Fields, Field{StatusHeader, idem.Replayed.String()}, Field{ReplayedHeader, "true"})
 	return r
 }

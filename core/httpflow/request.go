@@ -3,6 +3,7 @@ package httpflow
 import (
 	"context"
 	"io"
+	"net/url"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -23,8 +24,8 @@ type Request interface {
 	// Header returns the values of all field lines of that name, in order, nil
 	// if there are none. Names are spelt in any case; "Host" is a header here.
 	Header(name string) []string
-	// PathValue returns what the route's wildcard of that name matched, "" if
-	// there is none.
+	// PathValue returns what the route's wildcard of that name matched, its
+	// percent-encoding undone, "" if there is none.
 	PathValue(name string) string
 	// RemoteAddr is the peer of the connection: an address, or address:port.
 	RemoteAddr() string
@@ -49,14 +50,17 @@ type Exchange interface {
 	// SetBody gives back a body that was read, before Pass or Run.
 	SetBody(b *Body)
 
+	// SetContext gives the request another context, before Pass.
+	SetContext(ctx context.Context)
+
 	// Pass runs the handler as if there were no guard, and returns its error.
 	Pass() error
 
 	// Run runs the handler with ctx as its context and holds its answer back for
 	// as long as an answer can be held: not once it is flushed, streamed or
 	// hijacked, or over keep bytes where it leaves piece by piece. Then its head
-	// leaves at that moment, with the verdict executed, and the reply is
-	// Partial. The reply holds status and body; its fields are asked for by
+	// leaves at that moment, with the verdict of a Mark before, else executed,
+	// and the reply is Partial. The reply holds status and body; its fields are asked for by
 	// Fields. An error that the handler returns the framework's way is turned
 	// into the answer that the framework makes of it, and returned too. A panic
 	// goes through.
@@ -66,7 +70,8 @@ type Exchange interface {
 	// there before Run, and after Run those that the answer has.
 	Fields(to FieldReader)
 
-	// Mark puts the verdict into the header of an answer that has not left.
+	// Mark puts the verdict into the header of an answer that has not left. The
+	// last one counts.
 	Mark(v Verdict)
 
 	// Release lets the answer that Run held back go.
@@ -88,6 +93,16 @@ type Verdict = idem.Verdict
 // FieldReader is told field lines, one by one. The strings need to hold only
 // until the answer has left.
 type FieldReader interface{ Field(name, value string) }
+
+// Unescaped undoes the percent-encoding of a path value, for adapters whose
+// framework hands it out as it stands on the request line: two spellings of one
+// path are one key. What cannot be read as encoded stays as it is.
+func Unescaped(value string) string {
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
+}
 
 // Lines makes strings of their own of field lines that are bytes.
 func Lines(lines [][]byte) []string {

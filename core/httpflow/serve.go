@@ -16,40 +16,49 @@ import (
 // itself.
 func (rt *Route) Serve(x Exchange) error {
 	p := rt.plan()
+	if !p.guards(x.Method()) {
+		return p.unguarded(x)
+	}
+	if off, ok := p.off(x.Context()); ok {
+		return p.passOff(x, off)
+	}
 	head := p.fromHead(x)
 	if p.passes(x, head.sent) {
 		return x.Pass()
 	}
 	j := newJudgement(p, x, head)
 	defer j.end()
-	if !p.guards(x.Method()) { // although a key was sent
-		j.begin()
-		j.verdict = idem.Unguarded
-		x.Mark(idem.Unguarded)
-		return x.Pass()
-	}
 	return j.judge()
 }
 
+// unguarded runs a request whose method is not guarded, and says so where its
+// client believes that it is.
+func (p *plan) unguarded(x Exchange) error {
+	sent := p.sentKey(x)
+	if !sent.sent {
+		return x.Pass()
+	}
+	j := newJudgement(p, x, sent)
+	defer j.end()
+	return j.pass()
+}
+
 // Passes says that a request is none of the guard's business: no key was sent,
-// and none is needed or could stand in the body. Serve would only pass it on, so
+// and none is needed or could stand elsewhere. Serve would only pass it on, so
 // an adapter may ask this before it makes an Exchange.
 func (rt *Route) Passes(r Request) bool {
 	p := rt.plan()
-	return p.passes(r, p.anySent(r))
+	sent := p.anySent(r)
+	if !p.guards(r.Method()) {
+		return !sent
+	}
+	return !p.derives && p.passes(r, sent)
 }
 
-func (p *plan) passes(r Request, sent bool) bool {
-	return !sent && (!p.guards(r.Method()) || !p.required && !p.mayHoldToken(r) && !isEarly(r))
-}
-
-// mayHoldToken says whether a token could stand in the request's body.
-func (p *plan) mayHoldToken(r Request) bool { return p.tokens && canHoldToken(r) }
-
-// canHoldToken says whether the request's content type has a place for a token.
-func canHoldToken(r Request) bool {
-	kind, _ := kindOf(contentType(r))
-	return kind != bodyOpaque
+// passes says of a request of a guarded method that nothing in its head names
+// it, and that nothing has to, or could elsewhere.
+func (p *plan) passes(r Request, found bool) bool {
+	return !found && !p.required && !p.mayHoldKey(r, len(p.sources)) && !p.refusesEarly(r)
 }
 
 // judgement is one request on its way to its one verdict.
@@ -63,6 +72,8 @@ type judgement struct {
 	read   bool // body is the request's
 	intent idem.Intent
 	kept   keeper
+
+	besides bool // it would have been refused, and runs beside
 
 	verdict idem.Verdict
 	err     error       // why, where a refusal has more to say
@@ -93,20 +104,21 @@ func newJudgement(p *plan, x Exchange, n named) *judgement {
 
 // judge decides from the head alone as long as that is possible, so that nobody
 // can make the server read a body with a key that is no good: key syntax, then
-// scope, then the token. Only then is the body read.
+// scope, then the token. Only then is the body read, sooner only where the key
+// itself can stand in it.
 func (j *judgement) judge() error {
 	p, x := j.plan, j.x
-	// A token in the body wins over a key in the head, so a body that can hold
-	// one is looked into before anything is decided.
-	look := j.named.token.IsZero() && j.named.err == nil && p.mayHoldToken(x)
+	// What stands first in the policy's order decides, so a body that can hold it
+	// is looked into before anything is decided by what stands in the head.
+	look := j.named.err == nil && j.named.failed == nil && p.mayHoldKey(x, j.named.at)
 	switch {
-	case j.named.err != nil:
-		return j.refuse(idem.Malformed, j.named.err)
-	case !j.named.sent && !look && isEarly(x):
+	case j.named.err != nil || j.named.failed != nil:
+		return j.refuseNamed(j.named)
+	case !j.named.sent && !look && p.refusesEarly(x):
 		j.x.Send(tooEarly())
 		return nil
 	}
-	known := j.named.sent || p.required
+	known := j.named.sent || p.required && !p.partial
 	if known {
 		if ok, err := j.whose(); !ok {
 			return err
@@ -116,13 +128,15 @@ func (j *judgement) judge() error {
 		if ok, err := j.lookInBody(); !ok {
 			return err
 		}
-		if !known {
+		if !known && j.named.sent {
 			if ok, err := j.whose(); !ok {
 				return err
 			}
 		}
 	}
-	j.begin()
+	if j.named.sent || !p.partial {
+		j.begin()
+	}
 	j.intent = idem.Intent{
 		Operation: p.policy.Operation, Scope: j.scope, Key: j.named.key, Token: j.named.token, Source: j.named.from,
 		Context: p.context.find(x, &j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()), Force: asksForce(x), Wait: wait(x),
@@ -170,23 +184,23 @@ func (j *judgement) whose() (ok bool, err error) {
 	return true, nil
 }
 
-// lookInBody reads the body to look for a token there. ok is false where that
-// was the end: the body cannot be read, what it holds is no token, or neither
+// lookInBody reads the body to look for a token or key there. ok is false where
+// that was the end: the body cannot be read, what it holds is no key, or neither
 // key nor token was sent and none is needed.
 func (j *judgement) lookInBody() (ok bool, err error) {
 	if ok, err := j.readBody(); !ok {
 		return false, err
 	}
-	n, err := tokenFromBody(contentType(j.x), &j.body)
+	n, err := j.plan.fromBody(j.x, &j.body, j.named.at)
 	switch {
 	case err != nil:
 		return false, j.refuseBody(err)
-	case n.err != nil:
-		return false, j.refuse(idem.Malformed, n.err)
+	case n.err != nil || n.failed != nil:
+		return false, j.refuseNamed(n)
 	case n.sent:
 		j.named = n
-	case j.named.sent: // a client's key, in the head
-	case isEarly(j.x):
+	case j.named.sent: // in the head
+	case j.plan.refusesEarly(j.x):
 		j.x.Send(tooEarly())
 		return false, nil
 	case !j.plan.required:
@@ -194,6 +208,16 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 		return false, j.x.Pass()
 	}
 	return true, nil
+}
+
+// refuseNamed refuses what names an intent and cannot be read.
+func (j *judgement) refuseNamed(n named) error {
+	j.named = n
+	if n.failed != nil {
+		j.trouble("key cannot be told", n.failed)
+		return j.refuse(idem.Unavailable, n.failed)
+	}
+	return j.refuse(idem.Malformed, n.err)
 }
 
 // readBody reads the body; ok is false where it cannot be read and that was said.
@@ -208,8 +232,11 @@ func (j *judgement) readBody() (ok bool, err error) {
 // verify judges key and token without a store call.
 func (j *judgement) verify() (ok bool, err error) {
 	j.intent, err = j.plan.flow.Guard.Verify(j.ctx, j.intent)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, j.refuseFor(err)
+	case j.intent.Unguarded():
+		return false, j.unguarded(j.intent)
 	}
 	return true, nil
 }
@@ -244,6 +271,9 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 	j.running = true
 	j.giveBack()
 	j.x.Fields(&j.kept)
+	if !j.claim.Recorded() {
+		j.x.Mark(idem.Unprotected) // what leaves before it has ended says so, too
+	}
 	var begin time.Time
 	if j.watched {
 		begin = j.plan.flow.Guard.Now()
@@ -259,7 +289,7 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 
 // giveBack gives the handler the body that was read.
 func (j *judgement) giveBack() {
-	if j.read && !j.body.lent {
+	if (j.read || j.body.rest != nil) && !j.body.lent {
 		j.x.SetBody(&j.body)
 	}
 }

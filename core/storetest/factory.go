@@ -21,6 +21,13 @@ type Factory struct {
 	Clock bool
 	// Describes declares [idem.Describer].
 	Describes bool
+	// Indexes declares [idem.Indexer].
+	Indexes bool
+	// Scans declares [idem.Scanner].
+	Scans bool
+	// OnePage declares that a walk comes on one page, however many names it has: a
+	// look-alike of a server may do so.
+	OnePage bool
 	// Batches declares [idem.Batcher]. What an Apply has to do is asked of every
 	// store: one without the ability does it call by call.
 	Batches bool

@@ -84,9 +84,9 @@ type Faults struct {
 type Call struct {
 	// Step is what the guard made it for; "" if the caller did not say.
 	Step string
-	// Method is Create, Swap, Load or Now.
+	// Method is Create, Swap, Load, Now, Indexed, Entries, Reindex or Scan.
 	Method string
-	// Name is the record's name; "" for Now.
+	// Name is the record's name; "" for Now, Entries, Reindex and Scan.
 	Name string
 	// Mode is the fault that hit it, "" if none did.
 	Mode Mode

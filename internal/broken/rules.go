@@ -50,10 +50,35 @@ const (
 	S8StartedWhileCollecting
 	S8BatchUnsorted
 	S8ReservedLeft
+	I1TakenEarly
+	I3StaleWrites
+	I4ReplayTidied
+	I7JanitorNoTTL
+	I12ClaimsLeft
+	I12KeeperLeft
+	I13JanitorGivesUp
+	I14LateMark
+	P2RenewalUndoesSettle
+	S8ForcedMended
+	T1ReleasedUnderOpen
+	S8ObserveBuries
+	S8ObserveRefuses
+	S8ShareIgnored
+	T6RollStays
 	S6SealUnbound
 	S6BrokenSealIsAbsent
+	S8HookWaitedFor
+	S8HookPanics
+	S8HookDoubtIgnored
 	S9PipelineAsOne
 	S9CallsLeaveAlone
+	S7PartsUnframed
+	S7EmptyIsAKey
+	T6StrangePolicyUnsaid
+	P13ResolvedTooSoon
+	P13ResolverAsOwner
+	S9TwoReconcilers
+	S9EntryUnheard
 )
 
 // Rules is the list `make broken` walks.
@@ -74,7 +99,7 @@ var Rules = []Entry{
 	{P12UnreadableIsAbsent, "P12-unreadable-is-absent", "core", "TestP12_AnUnreadableRecordIsNeverRun", "a record that cannot be read is taken over"},
 	{P13HoldRetaken, "P13-hold-retaken", "core", "TestP13_ALapsedClaimUnderHoldReadsAsUncertain", "a lapsed claim is taken over under Hold"},
 	{P13EffectsRetaken, "P13-effects-retaken", "core", "TestP13_MarkedEffectsAreHeldUnderRetakeToo", "marked effects are forgotten under Retake"},
-	{I2FenceStands, "I2-fence-stands", "core", "TestI02_ATakeOverRaisesTheFence", "a take-over keeps the old fence"},
+	{I2FenceStands, "I2-fence-stands", "core", "TestI2_ATakeOverRaisesTheFence", "a take-over keeps the old fence"},
 	{I11LateStart, "I11-late-start", "core", "TestI11_AClaimWonTooLateIsNotStarted", "a claim is started however late it was won"},
 	{S9JanitorLooks, "S9-janitor-looks", "core", "TestS9_TheJanitorWrites", "the janitor only changes what it finds"},
 	{S9NoAskAgain, "S9-no-ask-again", "core", "TestS9_AnUnknownClaimIsAskedForAgain", "a claim without an answer is given up at once"},
@@ -110,6 +135,33 @@ var Rules = []Entry{
 	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
 	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
 	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
+	{I1TakenEarly, "I1-taken-early", "core", "TestI1_NobodyTakesAClaimBeforeItsLeaseRanOut", "a claim is taken over after half of its lease"},
+	{P5NoDeadline, "P5-no-deadline", "core", "TestI1_NobodyTakesAClaimBeforeItsLeaseRanOut", "an owner never doubts its own claim"},
+	{I3StaleWrites, "I3-stale-writes", "core", "TestI3_WhatIsSettledIsLeftByItsOwnDoorsOnly", "an owner writes over whatever has followed it"},
+	{I4ReplayTidied, "I4-replay-tidied", "core/httpflow", "TestI4_AReplayIsTheFirstAnswerByteForByte", "the white space around a replayed body is left out"},
+	{T1BuryLooks, "T1-bury-looks", "core", "TestI5_DeadIsNeverSaidOfATokenThatRunsAfterAll", "dead is said without a burial"},
+	{I7JanitorNoTTL, "I7-janitor-no-ttl", "core", "TestI7_NoRecordIsWrittenWithoutATimeToLive", "the janitor writes without a time to live"},
+	{P6RefusalWrites, "P6-refusal-writes", "core", "TestI8_NoRefusalWrites", "a refusal renews the record it found"},
+	{P1CheckThenSet, "P1-check-then-set", "core", "TestI9_NoMoreRunsThanSomethingAccountsFor", "a claim looks first and writes then"},
+	{P13HoldRetaken, "P13-hold-retaken", "core", "TestI9_NoMoreRunsThanSomethingAccountsFor", "a lapsed claim is taken over under Hold"},
+	{S9JanitorLooks, "S9-janitor-looks", "core", "TestI10_WithFaultsAtEveryCall", "the janitor only changes what it finds"},
+	{P2LiteralSwap, "P2-literal-swap", "core", "TestI10_WithFaultsAtEveryCall", "an owner takes only the very value it wrote last for its own"},
+	{I12ClaimsLeft, "I12-claims-left", "core", "TestI12_NoClaimIsLeftAfterClose", "Close does not wait for what the janitor has to do"},
+	{I12KeeperLeft, "I12-keeper-left", "core", "TestI12_NothingIsLeftAfterClose", "Close leaves a goroutine behind"},
+	{I13JanitorGivesUp, "I13-janitor-gives-up", "core", "TestI13_AnUnknownClaimEndsWithinALeaseAndAPeriod", "the janitor gives up what failed once"},
+	{I14LateMark, "I14-late-mark", "core", "TestI14_NoClaimOutlivesMaxRunAndALease", "a mark renews the lease after MaxRun"},
+	{P4NoMaxRun, "P4-no-max-run", "core", "TestI14_NoClaimOutlivesMaxRunAndALease", "nothing bounds a run"},
+	{P2RenewalUndoesSettle, "P2-renewal-undoes-settle", "core", "TestP2_ARenewalDoesNotUndoItsOwnSettle", "a renewal puts the claim back in the place of its own run's doubt"},
+	{S8ForcedMended, "S8-forced-mended", "core", "TestS8_AForcedClaimThatNobodyHeardOfIsNotReleased", "the janitor releases a forced claim"},
+	{P3ForeignNonce, "P3-foreign-nonce", "core", "TestScripts_InvariantsHold", "a repeated claim does not know its own nonce"},
+	{T1BuryLooks, "T1-bury-looks", "core", "TestScripts_InvariantsHold", "dead is said without a burial"},
+	{I2FenceStands, "I2-fence-stands", "core", "TestScripts_InvariantsHold", "a take-over keeps the old fence"},
+	{S9JanitorLooks, "S9-janitor-looks", "core", "TestScripts_InvariantsHold", "the janitor only changes what it finds"},
+	{T1ReleasedUnderOpen, "T1-released-under-open", "core", "TestT1_ADiscardedReleaseIsNotDeadUnderOpen", "a discarded release is dead although it may have run without a record"},
+	{S8ObserveBuries, "S8-observe-buries", "core", "TestS8_ObserveBuriesNothing", "Observe buries expired tokens"},
+	{S8ObserveRefuses, "S8-observe-refuses", "core", "TestS8_ObserveRefusesNothingAndReportsEverything", "Observe refuses as Enforce does"},
+	{S8ShareIgnored, "S8-share-ignored", "core", "TestS8_AShareOfTheKeysIsGuarded", "every key is guarded, whatever the share"},
+	{T6RollStays, "T6-roll-stays", "core", "TestT6_AChangeOfModeOrShareMovesSince", "a change of mode or share leaves since where it was"},
 	{S6SealUnbound, "S6-seal-unbound", "core", "TestS6_ASealBindsTheAnswerToItsRecord", "a seal covers neither the record's name nor what stands before the answer"},
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
@@ -120,4 +172,15 @@ var Rules = []Entry{
 	{S8ReservedLeft, "S8-reserved-left", "core", "TestS8_NoneIsLeftHeld", "an all-or-nothing batch that is refused keeps what it held"},
 	{P5NoDeadline, "P5-no-deadline", "core", "TestP5_ASlowStoreHoldsUpNobodysDeadline", "an owner never doubts its own claim"},
 	{S9NoAskAgain, "S9-no-ask-again", "core", "TestStatement34_UnknownOutcomesAreAskedAgainOneByOne", "a claim without an answer is given up at once"},
+	{S8HookWaitedFor, "S8-hook-waited-for", "core", "TestS8_AHookThatHangsIsGivenUp", "a request waits for a hook as long as it takes"},
+	{S8HookPanics, "S8-hook-panics", "core", "TestS8_WhatGoesWrongInAHookStaysThere", "a hook's panic is the request's"},
+	{S8HookDoubtIgnored, "S8-hook-doubt-ignored", "core", "TestS8_AHookTurnsAnErrorIntoDoubt", "a hook's doubt plays no part"},
+	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
+	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
+	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestP13_AResolverWaitsOneMoreLease", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestI3_NobodyWinsTwice", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolverAsOwner, "P13-resolver-as-owner", "core/reconcile", "TestP13_AResolverSettlesAsSomebodyElse", "a resolver settles with the owner's nonce and fence"},
+	{S9TwoReconcilers, "S9-two-reconcilers", "core/reconcile", "TestS9_OneReconcilerAtATime", "reconcilers ask without a claim of their own"},
+	{S9EntryUnheard, "S9-entry-unheard", "stores/redisstore", "TestS9_AClaimWhoseEntryIsUnheardIsNotWon", "a claim is won although its index entry is not known to be there"},
 }

@@ -238,7 +238,7 @@ func TestLogLinesAreThoseOfTheCode(t *testing.T) {
 func TestEveryCostIsExplained(t *testing.T) {
 	text := strings.Join(strings.Fields(pagesOf(t)["docs/how-to/choose-a-policy.md"].text), " ")
 	costs := costsOf(t)
-	if len(costs) < 2 {
+	if len(costs) < 6 {
 		t.Fatalf("the report names %d costs: the reading is broken", len(costs))
 	}
 	for cost := range costs {
@@ -253,6 +253,22 @@ func TestEveryCostIsExplained(t *testing.T) {
 func costsOf(t *testing.T) map[string]bool {
 	t.Helper()
 	costs := map[string]bool{}
+	cost := func(set func(*idem.Policy)) {
+		policy := idem.Policy{Operation: "shop:order:create"}
+		set(&policy)
+		guard, err := idem.New(idem.Config{Store: memstore.New(memstore.Options{}), Policies: []idem.Policy{policy}})
+		if err != nil {
+			return
+		}
+		for line := range strings.Lines(guard.Report()) {
+			if cost, is := strings.CutPrefix(strings.TrimSpace(line), "in writing: "); is {
+				costs[cost] = true
+			}
+		}
+		if err := guard.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, choice := range choicesOf(t) {
 		for _, set := range []func(*idem.Policy){
 			func(p *idem.Policy) { p.OnDuplicate = choice }, func(p *idem.Policy) { p.On4xx = choice },
@@ -260,22 +276,13 @@ func costsOf(t *testing.T) map[string]bool {
 			func(p *idem.Policy) { p.OnCrash = choice }, func(p *idem.Policy) { p.OnOutage = choice },
 			func(p *idem.Policy) { p.OnDisconnect = choice },
 		} {
-			policy := idem.Policy{Operation: "shop:order:create"}
-			set(&policy)
-			guard, err := idem.New(idem.Config{Store: memstore.New(memstore.Options{}), Policies: []idem.Policy{policy}})
-			if err != nil {
-				continue
-			}
-			for line := range strings.Lines(guard.Report()) {
-				if cost, is := strings.CutPrefix(strings.TrimSpace(line), "in writing: "); is {
-					costs[cost] = true
-				}
-			}
-			if err := guard.Close(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			cost(set)
 		}
 	}
+	for _, mode := range []idem.Mode{idem.ModeObserve, idem.ModeOff} {
+		cost(func(p *idem.Policy) { p.Mode = mode })
+	}
+	cost(func(p *idem.Policy) { p.Share = 0.5 })
 	return costs
 }
 

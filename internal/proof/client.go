@@ -66,7 +66,7 @@ func (s *sender) send() {
 	begin, at := time.Now(), s.job.first
 	for {
 		request := fmt.Sprintf("r%d", s.attempt.Add(1))
-		a := post(s.client, s.at(at).url+"/retake", s.job.key, request,
+		a := post(s.client, s.at(at).URL()+"/retake", s.job.key, request,
 			delayHeader, s.job.delay.String(), refuseHeader, refuse, markHeader, yes[s.job.mark])
 		s.record.add(a)
 		switch a.Verdict {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-idem/idem/internal/program"
 )
 
 // Crash is a drill: one process is killed in each place of PROTOCOL's crash
@@ -71,7 +73,7 @@ func (c Crash) Run(launch *Launcher) (table string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, survivor.stop()) }()
+	defer func() { err = errors.Join(err, survivor.Stop()) }()
 	var trials []*trial
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -103,35 +105,32 @@ func (c Crash) Run(launch *Launcher) (table string, err error) {
 }
 
 // crash has the doomed process kill itself in the row's place.
-func (t *trial) crash(doomed *process) error {
+func (t *trial) crash(doomed *program.Process) error {
 	client := newClients(1)
 	defer client.CloseIdleConnections()
 	a := t.post(doomed, append([]string{dieHeader, t.place}, t.header...)...)
 	if a.Verdict != "" {
 		t.wrong = append(t.wrong, fmt.Sprintf("the process did not die but answered %q", a.Verdict))
-		return doomed.stop()
+		return doomed.Stop()
 	}
-	select {
-	case <-doomed.ended:
-		_ = doomed.tie.Close()
-		return nil
-	case <-time.After(stuck):
-		doomed.kill()
+	if !doomed.Died(stuck) {
+		doomed.Kill()
 		return fmt.Errorf("a process that was to die %s lives", t.place)
 	}
+	return nil
 }
 
-func (t *trial) post(to *process, header ...string) Attempt {
+func (t *trial) post(to *program.Process, header ...string) Attempt {
 	client := newClients(1)
 	defer client.CloseIdleConnections()
 	request := fmt.Sprintf("%s/%d", t.key, len(t.requests))
 	t.requests = append(t.requests, request)
-	return post(client, to.url+"/"+t.policy, t.key, request, header...)
+	return post(client, to.URL()+"/"+t.policy, t.key, request, header...)
 }
 
 // watch sends the key to another process: at once, then until its lease is over,
 // and once more, for the answer that stays.
-func (t *trial) watch(survivor *process, lease time.Duration) {
+func (t *trial) watch(survivor *program.Process, lease time.Duration) {
 	begin := time.Now()
 	t.soon = t.post(survivor).Verdict
 	tick := time.NewTicker(lease / 8)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-idem/idem/internal/program"
 )
 
 // Load is work for server processes, and what is done to them meanwhile.
@@ -39,7 +41,7 @@ type site struct {
 	flags  []string
 
 	mu      sync.Mutex
-	servers []*process
+	servers []*program.Process
 	kills   int
 	over    atomic.Bool // every kill is done: no new keys
 	attempt atomic.Int64
@@ -87,7 +89,7 @@ func (l Load) Run(launch *Launcher) (r *Record, err error) {
 
 func (s *site) stop() (err error) {
 	for _, p := range s.servers {
-		err = errors.Join(err, p.stop())
+		err = errors.Join(err, p.Stop())
 	}
 	return err
 }
@@ -104,11 +106,11 @@ func (s *site) trouble() error {
 		at := dice.IntN(s.Servers)
 		if pauses*s.Kills < s.Pauses*(i+1) {
 			pauses++
-			s.at(at).pause(2 * s.Lease)
+			s.at(at).Pause(2 * s.Lease)
 			<-tick.C
 			at = (at + 1) % s.Servers
 		}
-		s.at(at).kill()
+		s.at(at).Kill()
 		next, err := s.launch.start(s.flags...)
 		if err != nil {
 			return err
@@ -122,7 +124,7 @@ func (s *site) trouble() error {
 }
 
 // at is the server that stands in a place now.
-func (s *site) at(i int) *process {
+func (s *site) at(i int) *program.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.servers[i%len(s.servers)]

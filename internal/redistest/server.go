@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +14,6 @@ import (
 	"testing"
 	"time"
 )
-
-// installLine is what a person without the server is told to run.
-const installLine = "sudo apt-get install -y redis-server"
 
 // startLimit bounds how long a server may take to answer.
 const startLimit = 20 * time.Second
@@ -36,7 +32,7 @@ var shared struct {
 // [Flush] where they are alone. It ends when its last user does.
 func Server(t testing.TB) (addr string) {
 	t.Helper()
-	path := find(t)
+	path := find(t, "redis-server")
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.users == 0 {
@@ -62,7 +58,7 @@ func Server(t testing.TB) (addr string) {
 // returns its address and how to stop it before the test ends.
 func Start(t testing.TB, args ...string) (addr string, stop func()) {
 	t.Helper()
-	s, err := start(find(t), args...)
+	s, err := start(find(t, "redis-server"), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,48 +124,6 @@ func do(addr string, args ...string) (string, error) {
 	return strings.TrimSuffix(string(reply), "\r\n"), err
 }
 
-// find returns the path of redis-server, installs it, or skips the test.
-func find(t testing.TB) string {
-	t.Helper()
-	if path, err := exec.LookPath("redis-server"); err == nil {
-		return path
-	}
-	path, err := install()
-	switch {
-	case err == nil:
-		return path
-	case os.Getenv("CI") == "true":
-		t.Fatalf("no redis-server (%v), and with CI=true nothing is left out: %s", err, installLine)
-	default:
-		t.Skipf("no redis-server (%v): %s", err, installLine)
-	}
-	return ""
-}
-
-// install installs the server once in a test program, whatever comes of it.
-var install = sync.OnceValues(func() (string, error) {
-	switch {
-	case os.Getenv("IDEM_INSTALL") == "0":
-		return "", errors.New("IDEM_INSTALL=0")
-	case os.Geteuid() != 0:
-		return "", errors.New("not root, so it is not installed by itself")
-	}
-	fmt.Fprintln(os.Stderr, "redistest: no redis-server here: installing it by apt-get (IDEM_INSTALL=0 forbids that)")
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-y", "-q", "redis-server"}} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil && args[0] == "install" {
-			fmt.Fprintln(os.Stderr, tail(out))
-			return "", fmt.Errorf("apt-get install: %w", err)
-		}
-	}
-	return exec.LookPath("redis-server")
-})
-
-func tail(out []byte) string { return string(out[max(0, len(out)-2000):]) }
-
 // server is a running redis-server.
 type server struct {
 	addr string
@@ -188,6 +142,17 @@ func start(path string, args ...string) (s *server, err error) {
 }
 
 func startOnce(path string, args []string) (*server, error) {
+	return launch(path, func(port, dir string) ([]string, error) {
+		return append([]string{
+			"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--daemonize", "no",
+			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+		}, args...), nil
+	})
+}
+
+// launch runs a program on a free port, in a folder of its own, and waits until it
+// answers PING. words makes its arguments.
+func launch(path string, words func(port, dir string) ([]string, error)) (*server, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -197,15 +162,17 @@ func startOnce(path string, args []string) (*server, error) {
 		return nil, fmt.Errorf("redistest: a folder for the server: %w", err)
 	}
 	_, port, _ := net.SplitHostPort(addr)
+	args, err := words(port, dir)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("redistest: prepare %s: %w", path, err)
+	}
 	output, err := os.Create(dir + "/log")
 	if err != nil {
 		return nil, fmt.Errorf("redistest: a log for the server: %w", err)
 	}
 	defer output.Close()
-	cmd := exec.Command(path, append([]string{
-		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--daemonize", "no",
-		"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
-	}, args...)...)
+	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = endsWithUs()
 	exited, err := run(cmd)

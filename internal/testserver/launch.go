@@ -1,22 +1,12 @@
 package testserver
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/go-idem/idem/adapters/adaptertest"
+	"github.com/go-idem/idem/internal/program"
 )
 
 // Launcher starts test servers as processes. It builds their program once, with
@@ -27,51 +17,27 @@ type Launcher struct {
 	Env []string
 
 	once sync.Once
-	dir  string
-	err  error
+	main *program.Program
 }
 
-// Build builds the program, if that was not done yet. Tests call it first: one
-// failure says more than fifty.
-func (l *Launcher) Build() error {
+// Process is a test server in a process of its own. It is an adaptertest.Node.
+type Process = program.Process
+
+func (l *Launcher) program() *program.Program {
 	l.once.Do(func() {
-		if l.dir, l.err = os.MkdirTemp("", "testserver-"); l.err != nil {
-			return
-		}
-		args := []string{"build", "-o", l.program()}
-		if raceDetected() {
-			args = append(args, "-race")
-		}
-		cmd := exec.Command("go", append(args, "github.com/go-idem/idem/internal/testserver/cmd/testserver")...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			l.err = fmt.Errorf("building the test server: %w\n%s", err, out)
-		}
+		l.main = &program.Program{Package: "github.com/go-idem/idem/internal/testserver/cmd/testserver", Race: program.RaceDetected(), Env: l.Env}
 	})
-	return l.err
+	return l.main
 }
 
-func (l *Launcher) program() string { return filepath.Join(l.dir, "testserver") }
+// Build builds the program, if that was not done yet.
+func (l *Launcher) Build() error { return l.program().Build() }
 
-// Close removes what was built. Processes end by themselves with their tests.
-func (l *Launcher) Close() {
-	if l.dir != "" {
-		_ = os.RemoveAll(l.dir)
-	}
-}
+// Close removes what was built.
+func (l *Launcher) Close() { l.program().Close() }
 
-// raceDetected tells whether this program was built with the race detector.
-func raceDetected() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" {
-			return s.Value == "true"
-		}
-	}
-	return false
-}
+// Start starts the program with flags (see [Main]) and waits until it listens.
+func (l *Launcher) Start(flags ...string) (*Process, error) { return l.program().Start(flags...) }
 
 // node starts a server for a scene.
 func (l *Launcher) node(sh *adaptertest.Shared, adapter string, o adaptertest.NodeOptions) (adaptertest.Node, error) {
@@ -110,109 +76,3 @@ type miniProcess struct {
 }
 
 func (m *miniProcess) stop() { m.process.Kill() }
-
-// Process is a test server in a process of its own. It is an adaptertest.Node.
-type Process struct {
-	cmd   *exec.Cmd
-	url   string
-	log   *tail
-	tie   io.Closer // its standard input: closed, it ends
-	ended chan struct{}
-	state error // of Wait, once ended is closed
-
-	once   sync.Once
-	killed bool
-	result error
-}
-
-// Start starts the program with flags (see [Main]) and waits until it listens.
-// A program that ends before is an error with what it said.
-func (l *Launcher) Start(flags ...string) (*Process, error) {
-	if err := l.Build(); err != nil {
-		return nil, err
-	}
-	p := &Process{cmd: exec.Command(l.program(), flags...), log: &tail{}, ended: make(chan struct{})}
-	p.cmd.Stderr = p.log
-	p.cmd.Env = append(os.Environ(), l.Env...)
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if p.tie, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the test server: %w", err)
-	}
-	lines := bufio.NewReader(stdout)
-	line, err := lines.ReadString('\n')
-	go func() {
-		_, _ = io.Copy(io.Discard, lines) // until it ends
-		p.state = p.cmd.Wait()
-		close(p.ended)
-	}()
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if err != nil || !ok {
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		return nil, fmt.Errorf("the test server did not start: %s%s", line, p.log.String())
-	}
-	p.url = url
-	return p, nil
-}
-
-// URL is where it listens.
-func (p *Process) URL() string { return p.url }
-
-// Log is what it wrote to its standard error.
-func (p *Process) Log() string { return p.log.String() }
-
-// Kill is kill -9.
-func (p *Process) Kill() {
-	p.killed = true
-	_ = p.cmd.Process.Kill() // it may have ended by itself
-	<-p.ended
-	_ = p.tie.Close()
-}
-
-// Stop asks it to end, and reports how it did.
-func (p *Process) Stop() error {
-	p.once.Do(func() {
-		if !p.killed {
-			_ = p.cmd.Process.Signal(syscall.SIGTERM)
-			select {
-			case <-p.ended:
-			case <-time.After(20 * time.Second):
-				p.result = errors.New("the test server did not end within 20 s of SIGTERM")
-				_ = p.cmd.Process.Kill()
-				<-p.ended
-			}
-			_ = p.tie.Close()
-			if p.result == nil && p.state != nil {
-				p.result = fmt.Errorf("the test server ended badly: %w", p.state)
-			}
-		}
-		if log := p.log.String(); strings.Contains(log, "DATA RACE") {
-			p.result = errors.Join(p.result, fmt.Errorf("the test server had a data race:\n%s", log))
-		}
-	})
-	return p.result
-}
-
-// tail keeps what a process wrote.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.Write(p)
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
-}

@@ -35,12 +35,12 @@ func adapterNames() (names []string) {
 // flags besides. Both print "listening on http://HOST:PORT" as their first line,
 // end with what runs finished on SIGTERM or SIGINT, and return the exit code: 2
 // for flags that cannot be honoured, 1 for what fails later.
-func Testbed(args []string) int { return program("testbed", args, false) }
+func Testbed(args []string) int { return runAs("testbed", args, false) }
 
 // Main is the program of a test server.
-func Main(args []string) int { return program("testserver", args, true) }
+func Main(args []string) int { return runAs("testserver", args, true) }
 
-func program(name string, args []string, forTests bool) int {
+func runAs(name string, args []string, forTests bool) int {
 	o, err := parse(name, args, forTests, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0

@@ -59,6 +59,8 @@ type Store struct {
 
 	hash   func(name string) uint64
 	shards [shards]shard
+
+	indexes indexes
 }
 
 // New returns an empty store.
@@ -97,7 +99,10 @@ func (s *Store) Advance(d time.Duration) { s.shift.Add(int64(d)) }
 // Describe returns the store's limits: a call takes less than a millisecond, and
 // the records live and die with this process.
 func (s *Store) Describe() idem.Description {
-	return idem.Description{Name: "memory", WorstCall: time.Millisecond, MaxValue: MaxValue, Local: true}
+	return idem.Description{
+		Name: "memory", WorstCall: time.Millisecond, MaxValue: MaxValue, Local: true,
+		Details: fmt.Sprintf("holds up to %d bytes; full, it takes no new records and forgets none", s.room),
+	}
 }
 
 // Used returns how many bytes of Options.MaxBytes are taken, expired records

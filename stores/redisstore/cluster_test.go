@@ -15,26 +15,6 @@ import (
 	"github.com/go-idem/idem/stores/redisstore"
 )
 
-// cluster starts two masters with half of the slots each.
-func cluster(t testing.TB) (first, second string) {
-	t.Helper()
-	first, _ = redistest.Start(t, "--cluster-enabled", "yes")
-	second, _ = redistest.Start(t, "--cluster-enabled", "yes")
-	redistest.Do(t, first, "CLUSTER", "ADDSLOTSRANGE", "0", "8191")
-	redistest.Do(t, second, "CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
-	redistest.Do(t, first, "CLUSTER", "SET-CONFIG-EPOCH", "1")
-	redistest.Do(t, second, "CLUSTER", "SET-CONFIG-EPOCH", "2")
-	host, port, _ := net.SplitHostPort(first)
-	redistest.Do(t, second, "CLUSTER", "MEET", host, port)
-	for _, addr := range []string{first, second} {
-		eventually(t, "a cluster of two", func() bool {
-			info := redistest.Do(t, addr, "CLUSTER", "INFO")
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:2")
-		})
-	}
-	return first, second
-}
-
 func openCluster(t testing.TB, addrs ...string) *redisstore.Store {
 	t.Helper()
 	s, err := tryOpenCluster(addrs...)
@@ -53,16 +33,16 @@ func tryOpenCluster(addrs ...string) (*redisstore.Store, error) {
 }
 
 func TestContractOnACluster(t *testing.T) {
-	first, second := cluster(t)
+	c := redistest.TheCluster(t)
 	f := declared()
 	f.New = func() (*storetest.Backend, error) {
 		var stores []*redisstore.Store
-		for _, addr := range []string{first, second} {
+		for _, addr := range c.Masters {
 			redistest.Flush(t, addr)
 		}
 		return &storetest.Backend{
 			Open: func() (idem.Store, error) {
-				s, err := tryOpenCluster(first)
+				s, err := tryOpenCluster(c.Masters[0])
 				if err == nil {
 					stores = append(stores, s)
 				}
@@ -81,9 +61,10 @@ func TestContractOnACluster(t *testing.T) {
 // Records spread over the nodes, braces in a name or not, and are found again
 // when their slot has moved (MOVED) and while it moves (ASK).
 func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
-	first, second := cluster(t)
+	c := redistest.TheCluster(t)
+	first, second := c.Masters[0], c.Masters[1]
 	s := openCluster(t, first, second)
-	if r := s.Report(); r.Mode != "cluster" || len(r.Servers) != 2 {
+	if r := s.Report(); r.Mode != "cluster" || len(r.Servers) != 3 {
 		t.Errorf("the report says %+v", r)
 	}
 	names := make([]string, 60)
@@ -93,7 +74,7 @@ func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 			t.Fatalf("Create: %+v, %v", r, err)
 		}
 	}
-	for _, addr := range []string{first, second} {
+	for _, addr := range c.Masters {
 		if got := redistest.Do(t, addr, "DBSIZE"); got == ":0" || got == ":60" {
 			t.Errorf("the records did not spread: %s has %s", addr, got)
 		}
@@ -104,7 +85,7 @@ func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 	startMove(t, first, second, moved)
 	migrate(t, first, second, moving)
 	migrate(t, first, second, moved)
-	finishMove(t, first, second, moved)
+	finishMove(t, c, second, moved)
 
 	for what, name := range map[string]string{"moving": moving, "moved": moved} {
 		found(t, what, "Load", "one")(s.Load(t.Context(), name))
@@ -124,14 +105,20 @@ func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 	fresh := sameSlot(moving)
 	done(t, "a new name of a moving slot", "Create")(s.Create(t.Context(), fresh, []byte("one"), time.Minute))
 	found(t, "a new name of a moving slot", "Load", "one")(s.Load(t.Context(), fresh))
+
+	for _, addr := range c.Masters { // and back again, for the next test
+		redistest.Flush(t, addr)
+	}
+	finishMove(t, c, first, moving)
+	finishMove(t, c, first, moved)
 }
 
 // A hundred keys over all nodes are one pipeline a node, and no CROSSSLOT.
 //
 // Faults: 52.
 func TestABatchIsOnePipelineANode(t *testing.T) {
-	first, second := cluster(t)
-	s := openCluster(t, first, second)
+	c := redistest.TheCluster(t)
+	s := openCluster(t, c.Masters...)
 	before := s.Stats()
 	for i, r := range s.Apply(t.Context(), creates("idem:shop:order:create:", 100)) {
 		if r.Err != nil || !r.Done {
@@ -139,10 +126,10 @@ func TestABatchIsOnePipelineANode(t *testing.T) {
 		}
 	}
 	after := s.Stats()
-	if n := after.Flushes - before.Flushes; n != 2 || after.Commands-before.Commands != 100 {
-		t.Errorf("100 claims on two nodes were %d pipelines: %+v", n, after)
+	if n := after.Flushes - before.Flushes; n != 3 || after.Commands-before.Commands != 100 {
+		t.Errorf("100 claims on three nodes were %d pipelines: %+v", n, after)
 	}
-	for _, addr := range []string{first, second} {
+	for _, addr := range c.Masters {
 		if got := redistest.Do(t, addr, "DBSIZE"); got == ":0" || got == ":100" {
 			t.Errorf("the records did not spread: %s has %s", addr, got)
 		}
@@ -205,10 +192,11 @@ func migrate(t *testing.T, from, to, name string) {
 	}
 }
 
-func finishMove(t *testing.T, from, to, name string) {
+// finishMove gives the slot of a name to a node, and tells every master.
+func finishMove(t *testing.T, c *redistest.Cluster, to, name string) {
 	t.Helper()
-	slot, id := slotOf(t, from, name), nodeID(t, to)
-	for _, addr := range []string{to, from} {
+	slot, id := slotOf(t, to, name), nodeID(t, to)
+	for _, addr := range append([]string{to}, c.Masters...) {
 		if got := redistest.Do(t, addr, "CLUSTER", "SETSLOT", slot, "NODE", id); got != "+OK" {
 			t.Fatalf("SETSLOT: %s", got)
 		}

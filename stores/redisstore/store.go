@@ -79,10 +79,10 @@ func (s *Store) connect() error {
 // Close closes the connections. Calls made afterwards fail.
 func (s *Store) Close() error { return s.client.Close() }
 
-// Describe returns the store's limits. A call's worst is to connect and to be
-// answered, CallTimeout each.
+// Describe returns the store's limits, and its Report for the guard's. A call's
+// worst is to connect and to be answered, CallTimeout each.
 func (s *Store) Describe() idem.Description {
-	return idem.Description{Name: "redis", WorstCall: s.options.worstCall(), MaxValue: MaxValue}
+	return idem.Description{Name: "redis", WorstCall: s.options.worstCall(), MaxValue: MaxValue, Details: s.Report().String()}
 }
 
 // Create stores value under name for ttl, if nothing is there, and says Done;

@@ -23,7 +23,15 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	redis.SetLogger(quiet{}) // the driver reports every failed dial of these tests
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(keeping{m})
+}
+
+// keeping runs the tests with one cluster for all that want it.
+type keeping struct{ m *testing.M }
+
+func (k keeping) Run() int {
+	defer redistest.Keep()()
+	return k.m.Run()
 }
 
 type quiet struct{}
@@ -90,11 +98,12 @@ func byScript(s *redisstore.Store) idem.Store { s.ClaimByScript(); return s }
 
 // declared is what every store of this package declares.
 func declared() storetest.Factory {
-	return storetest.Factory{Clock: true, Describes: true, MaxValue: redisstore.MaxValue}
+	return storetest.Factory{Clock: true, Describes: true, Batches: true, Indexes: true, Scans: true, MaxValue: redisstore.MaxValue}
 }
 
 func onMiniredis(t testing.TB, see func(*redisstore.Store) idem.Store) storetest.Factory {
 	f := declared()
+	f.OnePage = true // its SCAN pays no heed to COUNT
 	f.New = func() (*storetest.Backend, error) {
 		m := redistest.Miniredis(t)
 		b := behind(t, m.Addr(), see)
