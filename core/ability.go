@@ -4,7 +4,7 @@ package idem
 // something or wake somebody ([Clocker], [Describer], [StepUser] and the like)
 // are found behind it by the package functions, so that a decorator need not
 // repeat them; one that answers differently implements the ability itself.
-// Abilities that write ([Batcher]) are never looked for behind a decorator:
+// Abilities that write ([Batcher], [Indexer]) are never looked for behind a decorator:
 // their calls would go past it.
 type Decorator interface {
 	Store

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -58,17 +59,22 @@ func (g *Guard) claimBatch(ctx context.Context, intents []Intent, watched bool, 
 	} else {
 		b.claimEach()
 	}
-	for i, at := range b.leads {
-		if at != nil {
-			b.claims[i] = at.c
-		}
-	}
+	b.tell()
 	for _, c := range b.claims {
 		if c.verdict == Unavailable && !c.won {
 			return b, c.refusal
 		}
 	}
 	return b, nil
+}
+
+// tell gives each intent the claim that decided about it.
+func (b *batch) tell() {
+	for i, at := range b.leads {
+		if at != nil {
+			b.claims[i] = at.c
+		}
+	}
 }
 
 // judged tells the hooks the verdicts of what was not won.
@@ -186,45 +192,68 @@ func (b *batch) verdict(in Intent, v Verdict, why error) *Claim {
 	return c
 }
 
-// ask has items talk to the store until each is decided, won, or has somebody to
-// wait for. look says to look before claiming.
+// ask finds out what becomes of items: from the store in few exchanges, and from
+// what this process knows of those that it has to do with already. Whatever is won
+// begins at once, and whatever is decided makes way, so that nobody here waits for
+// it; what has an owner to wait for stays entered until close.
 func (b *batch) ask(items []*item, look bool) {
+	var alone sync.WaitGroup
 	talks := make([]talk, 0, len(items))
+	sent := make([]*item, 0, len(items))
 	for _, at := range items {
-		if b.enter(at, look) {
-			talks = append(talks, &at.inquiry)
-		}
-	}
-	b.g.together(b.ctx, b.g.describe.WorstCall, askTries, talks, func() { clear(b.confirmed) })
-	for _, at := range items {
-		if !at.entered {
+		c := at.c
+		if err := c.id.op.card.refusal(); err != nil {
+			_ = c.unavailable(err)
 			continue
 		}
-		c := at.c
-		at.step.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: at.err})
-		if at.waits = at.waiting; at.waits {
-			c.verdict, c.retry = InFlight, c.retryAfter()
+		local, out, open := b.g.running.enter(c)
+		if !open {
+			_ = c.unavailable(ErrClosed)
+			continue
 		}
+		obs, end := c.observe(at.ctx, Step{Kind: StepClaim})
+		at.entered, at.step = true, end
+		if local != nil || out != nil {
+			alone.Go(func() {
+				at.waits, at.err = b.g.first(obs, c, local, out)
+				b.asked(at)
+			})
+			continue
+		}
+		at.inquiry = inquiry{c: c, look: look, many: true, confirm: b.confirm}
+		talks, sent = append(talks, &at.inquiry), append(sent, at)
 	}
+	b.g.together(b.ctx, b.g.describe.WorstCall, askTries, talks, func() { clear(b.confirmed) })
+	for _, at := range sent {
+		if at.waits = at.waiting; at.waits {
+			b.g.saw(at.c)
+		}
+		b.asked(at)
+	}
+	alone.Wait()
 }
 
-// enter counts an item in and begins its inquiry.
-func (b *batch) enter(at *item, look bool) bool {
+// asked takes what was found out about an item.
+func (b *batch) asked(at *item) {
 	c := at.c
-	if err := c.id.op.card.refusal(); err != nil {
-		_ = c.unavailable(err)
-		return false
+	at.step.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: at.err})
+	if at.waits {
+		c.verdict, c.retry = InFlight, c.retryAfter()
+		return
 	}
-	local, open := b.g.running.enter(c.id.name)
-	if !open {
-		_ = c.unavailable(ErrClosed)
-		return false
+	b.close(at)
+}
+
+// close begins the run of an item that was won in time, and counts any other
+// out.
+func (b *batch) close(at *item) {
+	if !at.entered {
+		return
 	}
-	at.entered = true
-	view, have := local.view()
-	at.inquiry = inquiry{c: c, f: view, have: have, look: look, confirm: b.confirm}
-	_, at.step = c.observe(at.ctx, Step{Kind: StepClaim})
-	return true
+	at.entered = false
+	if err := b.g.conclude(at.ctx, at.c, at.err); !at.c.won {
+		b.g.running.quit(at.c, err)
+	}
 }
 
 // confirm is Guard.confirm, once for each operation after each exchange.
@@ -238,13 +267,4 @@ func (b *batch) confirm(ctx context.Context, op *operation) error {
 		b.confirmed[op] = err
 	}
 	return err
-}
-
-// close begins the run of an item that was won in time, and counts any other
-// out.
-func (b *batch) close(at *item) {
-	if at.entered {
-		at.entered = false
-		_ = b.g.conclude(at.ctx, at.c, at.err)
-	}
 }

@@ -125,8 +125,8 @@ func (b *batch) anew(at *item) {
 // waitFor waits for the owner of one item, within what is left of its policy's
 // Wait, and claims it then.
 func (b *batch) waitFor(at *item) bool {
-	left := at.c.patienceLeft(b.g.clock.since(b.start))
-	if at.c.policy().OnDuplicate != Wait || left <= 0 || at.c.observes() {
+	left := at.c.mayWait() - b.g.clock.since(b.start)
+	if left <= 0 {
 		return false
 	}
 	b.anew(at)

@@ -72,6 +72,7 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			answers[at.Index].Verdict = at.Claim.Verdict()
 		}
 		b.catchUp()
+		b.tell()
 	}
 	first := make(map[*Claim]int, len(won))
 	for _, at := range won {

@@ -31,7 +31,7 @@ func (b *batch) wait(items []*item) {
 	defer stop()
 	var work sync.WaitGroup
 	for _, at := range items {
-		if !at.waits || at.c.policy().OnDuplicate != Wait || at.c.observes() {
+		if !at.waits || at.c.mayWait() == 0 {
 			continue
 		}
 		work.Go(func() {
@@ -41,6 +41,7 @@ func (b *batch) wait(items []*item) {
 			if at.c.won {
 				stop()
 			}
+			b.close(at)
 		})
 	}
 	work.Wait()
@@ -52,12 +53,12 @@ func (b *batch) wait(items []*item) {
 func (b *batch) catchUp() {
 	var late []*item
 	for _, at := range b.items {
-		c := at.c
-		if c.won || c.verdict != InFlight || c.policy().OnDuplicate != Wait {
+		if at.c.won || at.c.verdict != InFlight {
 			continue
 		}
-		if left := c.patienceLeft(b.g.clock.since(b.start)); left > 0 {
-			c.patience, c.looks = left, true
+		if left := at.c.mayWait() - b.g.clock.since(b.start); left > 0 {
+			at.c = b.g.newClaim(at.ctx, at.in)
+			at.c.patience, at.c.looks, at.c.hooked = left, true, at.told
 			late = append(late, at)
 		}
 	}

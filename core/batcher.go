@@ -15,6 +15,9 @@ type Op struct {
 	// Step is what a guard makes this operation for, where one exchange carries
 	// several kinds; "" says that it is as [StoreStep] of the context tells.
 	Step string
+	// Wake says that a Swap that is done wakes those who watch Name, where the
+	// store can: see [Watcher].
+	Wake bool
 
 	index *indexed // of a claim that a reconciler follows; nil of any other
 }
@@ -73,6 +76,9 @@ func (op *Op) on(ctx context.Context, s Store) (Result, error) {
 		alone := *op
 		alone.index = nil
 		return Indexed(ctx, s, x.index, x.entry, x.ttl, alone)
+	}
+	if op.Wake {
+		ctx = WithWake(ctx)
 	}
 	switch op.Kind {
 	case OpCreate:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
@@ -35,11 +36,18 @@ type Claim struct {
 	patience time.Duration
 	verdict  Verdict
 	won      bool
+	ahead    bool  // nobody of this process came before it; guarded by the shard of running.go, as are
+	leads    bool  // it has the turn of its look-out
+	joined   bool  // it is one of the users of its look-out
+	enlisted bool  // it is one of those who wait there
 	seen     found // what the verdict was read from, where it was not won
 	retry    time.Duration
 	refusal  error
 
 	run runContext
+
+	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
+	arrived arrival                 // when it came there
 
 	mu         sync.Mutex
 	known      []byte  // the value now known to be in the store
@@ -47,23 +55,23 @@ type Claim struct {
 	sends      []send  // values sent and not known to be gone
 	firstSends [1]send // where sends begins, so that a short run allocates none
 	deadline   time.Time
-	start      time.Time // of the run, by the host's clock
+	start      time.Time // of the run, by the host's clock; before it: of the last call to the store
 	last       uint16    // the highest counter used
+	marked     bool      // effects were marked, or may have been
+	ended      bool      // a settle was begun
+	holding    bool      // the outcome is not known to be written
+	writing    bool      // a renewal or mark is on its way: one at a time
 	pending    *pending  // a renewal of unknown outcome: sent again as it is
 	lost       error     // why the claim is no longer ours
-	marked     bool      // effects were marked, or may have been
 	markErr    error     // what a failed mark returned
 	excused    error     // what a failed mark of many returned
 	note       []byte
-	ended      bool    // a settle was begun
 	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
 	outcome    found   // the same, as a duplicate in this process reads it; no value before
-	holding    bool    // the outcome is not known to be written
 	wake       chan struct{}
 	waiting    int
 
-	writing  bool      // a renewal or mark is on its way: one at a time
 	quiet    sync.Cond // on mu: writing ended
 	due      time.Time // when the next renewal is due
 	keepAt   time.Time // keeper: when the claim next needs looking at
@@ -244,17 +252,21 @@ func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 }
 
 // claim fills in c.
-func (g *Guard) claim(ctx context.Context, c *Claim) error {
+func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 	if err := c.id.op.card.refusal(); err != nil {
 		return c.unavailable(err)
 	}
-	local, open := g.running.enter(c.id.name)
+	local, out, open := g.running.enter(c)
 	if !open {
 		return c.unavailable(ErrClosed)
 	}
+	defer func() {
+		if !c.won {
+			g.running.quit(c, err)
+		}
+	}()
 	obs, end := c.observe(ctx, Step{Kind: StepClaim})
-	view, have := local.view()
-	waiting, err := c.decide(obs, view, have, false)
+	waiting, err := g.first(obs, c, local, out)
 	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
 	if waiting && c.observes() {
 		c.verdict, waiting = InFlight, false // it runs beside, at once
@@ -275,12 +287,10 @@ func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 		g.janitor.mend(c.id, c.rec, nil)
 		err = c.unavailable(errLate)
 	}
-	if !c.won {
-		g.running.leave(c.id.name)
-		return err
+	if c.won {
+		c.begin(ctx)
 	}
-	c.begin(ctx)
-	return nil
+	return err
 }
 
 var errLate = errors.New("the claim was won too late to be used: less than the margin of its lease is left")
@@ -386,6 +396,6 @@ func (c *Claim) begin(ctx context.Context) {
 		g.counts.forced.Add(1)
 		g.log.LogAttrs(ctx, slog.LevelWarn, "run forced over what would have refused it", attrOperation(c), attrKey(c))
 	}
-	g.running.hold(c.id.name, c)
+	g.running.hold(c)
 	g.keeper.add(c, c.due)
 }

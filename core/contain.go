@@ -28,7 +28,7 @@ type hookRunner struct {
 
 // hooksOf is nil where there is none.
 func hooksOf(g *Guard, hooks Hooks) *hookRunner {
-	if !hooks.any() {
+	if len(hooks.set()) == 0 {
 		return nil
 	}
 	return &hookRunner{Hooks: hooks, g: g}

@@ -57,6 +57,16 @@ const (
 	stepWait               // another owner is running it
 )
 
+// claims tells whether a step writes, so that one caller of a process takes it
+// and the others wait for what comes of it.
+func (st step) claims() bool {
+	switch st {
+	case stepCreate, stepTake, stepForce, stepBury:
+		return true
+	}
+	return false
+}
+
 // judge is the table of PROTOCOL section 4.
 func judge(a asker, f found) (step, Verdict) {
 	switch {

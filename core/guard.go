@@ -78,6 +78,7 @@ type Guard struct {
 	describe Description
 	steps    bool    // store calls carry their step
 	batcher  Batcher // the store, where it takes many calls at once
+	watches  bool    // the store may wake those who wait
 	signer   *Signer
 	sealer   *Sealer // nil where nothing is sealed
 	names    *namer
@@ -210,6 +211,7 @@ func (g *Guard) configure(cfg Config) error {
 			g.steps = s.UsesStoreStep()
 		}
 		g.steps = g.steps || !g.describe.Local
+		_, g.watches = ability[Watcher](cfg.Store)
 		g.batcher, _ = cfg.Store.(Batcher)
 	}
 	if len(cfg.Policies) == 0 {

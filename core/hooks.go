@@ -108,9 +108,20 @@ type HookVerdict struct {
 	Err       error  // what stood behind a refusal, nil where the verdict says it all
 }
 
-// any tells whether there is a hook at all.
-func (h *Hooks) any() bool {
-	return h.BeforeClaim != nil || h.BeforeSettle != nil || h.AfterSettle != nil || h.AfterVerdict != nil
+// set names the hooks that there are, for the start-up report.
+func (h *Hooks) set() (names []string) {
+	for _, hook := range []struct {
+		name string
+		set  bool
+	}{
+		{"before claim", h.BeforeClaim != nil}, {"before settle", h.BeforeSettle != nil},
+		{"after settle", h.AfterSettle != nil}, {"after verdict", h.AfterVerdict != nil},
+	} {
+		if hook.set {
+			names = append(names, hook.name)
+		}
+	}
+	return names
 }
 
 // withHooks calls BeforeClaim and returns the context to go on with.

@@ -377,8 +377,15 @@ func TestOnlyTheValuesOfAHooksContextGoOn(t *testing.T) {
 }
 
 func TestNoHookCostsNothing(t *testing.T) {
-	if (&Hooks{}).any() || hooksOf(&Guard{}, Hooks{}) != nil {
+	if hooksOf(&Guard{}, Hooks{}) != nil {
 		t.Error("hooks that are not there are called")
+	}
+	if report := guardOn(t, newShelf()).Report(); strings.Contains(report, "hooks") {
+		t.Errorf("the report tells of hooks that are not there:\n%s", report)
+	}
+	all := guardOn(t, newShelf(), spoilt("", nil))
+	if want := "hooks: before claim, before settle, after settle, after verdict\n"; !strings.Contains(all.Report(), want) {
+		t.Errorf("the report does not say %q:\n%s", want, all.Report())
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		var none *hookRunner

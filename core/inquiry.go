@@ -16,6 +16,7 @@ type inquiry struct {
 	f       found
 	have    bool         // f was looked at just now
 	look    bool         // look before claiming, as a waiter does
+	many    bool         // it is one of a batch, which does not wait now
 	confirm confirmation // nil: Guard.confirm
 
 	rounds, looks int
@@ -23,7 +24,7 @@ type inquiry struct {
 	ctx           context.Context // to make the call in
 	op            Op              // the call
 	mine          record          // what it writes
-	first         time.Time       // when it was sent first
+	first         time.Time       // the moment before it was sent first
 	burial        Ending
 
 	over    bool
@@ -83,6 +84,10 @@ func (q *inquiry) next(ctx context.Context) bool {
 		return false
 	case stepLook:
 		q.looks++
+		if q.f.rec.state == StateProcessing && !q.many {
+			c.ready(ctx)
+		}
+		q.first = c.g.clock.now()
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
 		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, c.claimFlags()))
@@ -161,7 +166,10 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
 	default:
-		q.f, q.have = q.c.g.read(q.c.id.name, res), true
+		q.f, q.have, c.start = c.g.read(c.id.name, res), true, q.first
+		if out := c.out.Load(); out != nil {
+			out.saw(q.f, q.first)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type job struct {
 	// from.
 	mine  record
 	meant []byte
+	wakes bool // somebody may wait for it in another process
 
 	// A settle of unknown outcome.
 	claim  *Claim
@@ -54,7 +55,7 @@ func newJanitor(g *Guard) *janitor {
 // mend takes over a claim of unknown outcome.
 func (j *janitor) mend(id *identity, mine record, meant []byte) {
 	now := j.g.clock.now()
-	j.add(&job{name: id.name, until: now.Add(mine.retention()), first: now, mine: mine, meant: meant})
+	j.add(&job{name: id.name, until: now.Add(mine.retention()), first: now, mine: mine, meant: meant, wakes: id.op.wakes(j.g)})
 }
 
 // settle takes over a settle of unknown outcome.
@@ -206,7 +207,7 @@ func (j *janitor) writeOver(ctx context.Context, one *job) error {
 		if what == mendDone {
 			return nil
 		}
-		op := Op{Kind: OpCreate, Name: one.name, Value: value.append(nil), TTL: value.retention()}
+		op := Op{Kind: OpCreate, Name: one.name, Value: value.append(nil), TTL: value.retention(), Wake: one.wakes}
 		if what == mendSwap {
 			op.Kind, op.Old = OpSwap, f.value
 		}

@@ -225,6 +225,7 @@ func (w *renewing) next(context.Context) bool {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "renew"}
+	w.op.Wake = broken.Is(broken.S8RenewalsWake)
 	w.before = w.c.deadline
 	if w.create {
 		w.op.Kind = OpCreate

@@ -106,7 +106,7 @@ func (g *Guard) refused(ctx context.Context, in Intent, err error) (*Claim, erro
 // store: a duplicate that comes now is judged by the record, as ever.
 func (c *Claim) beside(ctx context.Context) {
 	g, would := c.g, c.verdict
-	_, c.entered = g.running.enter(c.id.name) // not once the guard is closed, and then it runs all the same
+	c.entered = g.running.count(c.id.name) // not once the guard is closed, and then it runs all the same
 	_, end := c.observe(ctx, Step{Kind: StepObserve, Link: c.Origin()})
 	c.won, c.bare, c.loose = true, true, true
 	c.verdict, c.retry, c.refusal, c.known = 0, 0, nil, nil
@@ -114,7 +114,7 @@ func (c *Claim) beside(ctx context.Context) {
 	c.detach(ctx)
 	c.due = c.start.Add(c.policy().MaxRun)
 	g.counts.beside.Add(1)
-	g.running.hold(c.looseName(), c)
+	g.running.list(c.looseName(), c)
 	g.keeper.add(c, c.due)
 	end.End(StepResult{Observed: would, State: c.seen.rec.state})
 	g.log.LogAttrs(ctx, slog.LevelDebug, "observe let it run", attrOperation(c), slog.String("idem.verdict", would.String()))

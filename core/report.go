@@ -43,6 +43,9 @@ func (g *Guard) Report() string {
 	default:
 		fmt.Fprintf(&b, "answers and notes are sealed: %v\n", g.sealer)
 	}
+	if g.hooks != nil {
+		fmt.Fprintf(&b, "hooks: %s\n", strings.Join(g.hooks.set(), ", "))
+	}
 	for _, p := range g.Policies() {
 		op := g.operation(p.Operation)
 		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",
@@ -52,11 +55,22 @@ func (g *Guard) Report() string {
 		fmt.Fprintf(&b, "  record name, say: %s\n", g.names.keyRecord(g.prefix, p.Operation, "scope", "key"))
 		fmt.Fprintf(&b, "  duplicate %s, 4xx %s, other 4xx %s, 5xx %s, crash %s, outage %s\n",
 			p.OnDuplicate, p.On4xx, p.OnOther4xx, p.On5xx, p.OnCrash, p.OnOutage)
+		if op.resolver != nil {
+			fmt.Fprintf(&b, "  held records: a resolver is asked, %s\n", g.foundBy(&p))
+		}
 		for _, cost := range costs(&p) {
 			fmt.Fprintf(&b, "  in writing: %s\n", cost)
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// foundBy says how a reconciler comes by the held records of a policy.
+func (g *Guard) foundBy(p *Policy) string {
+	if g.indexes && p.OnCrash == Hold {
+		return "found by an index"
+	}
+	return "found by a walk over all records"
 }
 
 // costs are the sentences that stand behind the promise (PROTOCOL section 1).

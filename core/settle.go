@@ -197,7 +197,7 @@ func (w *settling) next(context.Context) bool {
 	}
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle"}
+	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle", Wake: w.c.id.op.wakes(w.c.g)}
 	if w.create {
 		w.op.Kind = OpCreate
 	}

@@ -2,149 +2,10 @@ package idem
 
 import (
 	"context"
-	"hash/maphash"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
 )
-
-// runningClaims are the claims that this process runs, or holds an outcome of
-// that is not written yet, by record name. Duplicates of one process find each
-// other here without a store call.
-type runningClaims struct {
-	seed   maphash.Seed
-	shards [64]runningShard
-}
-
-type runningShard struct {
-	mu     sync.Mutex
-	claims map[string]*Claim
-	count  int // claims entered and not left
-	closed bool
-	idle   func()
-}
-
-func (r *runningClaims) shard(name string) *runningShard {
-	return &r.shards[maphash.String(r.seed, name)%uint64(len(r.shards))]
-}
-
-// enter counts a request in and returns the claim that runs here under the
-// same name, if any. It fails once close was called.
-func (r *runningClaims) enter(name string) (*Claim, bool) {
-	s := r.shard(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, false
-	}
-	s.count++
-	return s.claims[name], true
-}
-
-// leave counts it out again.
-func (r *runningClaims) leave(name string) {
-	s := r.shard(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.count--; s.count == 0 && s.closed {
-		s.idle()
-	}
-}
-
-// hold makes c the claim that runs under name; end takes it away again. A
-// claim that lost its record may have been followed by another.
-func (r *runningClaims) hold(name string, c *Claim) {
-	s := r.shard(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claims == nil {
-		s.claims = make(map[string]*Claim)
-	}
-	s.claims[name] = c
-}
-
-func (r *runningClaims) end(name string, c *Claim) {
-	s := r.shard(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claims[name] == c {
-		delete(s.claims, name)
-	}
-}
-
-func (r *runningClaims) at(name string) *Claim {
-	s := r.shard(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.claims[name]
-}
-
-func (r *runningClaims) each(do func(*Claim)) {
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		list := make([]*Claim, 0, len(s.claims))
-		for _, c := range s.claims {
-			list = append(list, c)
-		}
-		s.mu.Unlock()
-		for _, c := range list {
-			do(c)
-		}
-	}
-}
-
-// close lets nobody in any more and returns a channel that is closed when all
-// have left.
-func (r *runningClaims) close() <-chan struct{} {
-	idle := make(chan struct{})
-	var busy atomic.Int64
-	busy.Store(1) // this loop itself
-	done := func() {
-		if busy.Add(-1) == 0 {
-			close(idle)
-		}
-	}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		s.closed, s.idle = true, done
-		if s.count > 0 {
-			busy.Add(1)
-		}
-		s.mu.Unlock()
-	}
-	done()
-	return idle
-}
-
-// view is what a duplicate in this process may conclude from a claim without
-// asking the store: while the claim is surely live it is PROCESSING, and once
-// its outcome is known, or is being written by us, that is the answer.
-func (c *Claim) view() (found, bool) {
-	if c == nil {
-		return found{}, false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.outcome.value != nil && c.holding && c.outcome.rec.state == StateReleased && !broken.Is(broken.P8HeldReleaseClaimed):
-		// Not in the store yet. A repeat that claimed from it could be outrun by
-		// our own settle: its claim would land after the janitor had looked for it.
-		return found{}, false
-	case c.outcome.value != nil:
-		return c.outcome, true
-	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
-		return found{}, false
-	}
-	left := c.rec.retention()
-	if !c.bare { // what the store would say, about
-		left -= c.policy().Lease - c.id.op.margin - c.deadline.Sub(c.g.clock.now())
-	}
-	return found{value: c.known, left: max(left, 1), rec: c.rec}, true
-}
 
 // The bounds of waiting (PROTOCOL section 8, defaults).
 const (
@@ -156,6 +17,240 @@ const (
 	mostRetry         = 5 * time.Second
 	mostLeaseRestTold = 120 * time.Second
 )
+
+// first finds out what becomes of c, as far as that can be known at once: from
+// what runs in this process, by its own claim where nobody is ahead of it, else
+// by the look-out. It tells whether there is somebody to wait for.
+func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout) (waiting bool, err error) {
+	switch {
+	case out != nil:
+		return g.consult(ctx, c, out)
+	case local != nil:
+		return g.consultHere(ctx, c, local)
+	}
+	if waiting, err = c.decide(ctx, found{}, false, false); waiting {
+		g.saw(c)
+	}
+	return waiting, err
+}
+
+// saw ends the turn of a claim that went ahead and found somebody to wait for.
+func (g *Guard) saw(c *Claim) {
+	if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
+		g.running.join(c).saw(c.seen, c.start)
+	}
+	g.running.pass(c, nil)
+}
+
+// consultHere judges c by a claim of this process, where that knows enough.
+func (g *Guard) consultHere(ctx context.Context, c, local *Claim) (waiting bool, err error) {
+	if view, have := local.view(); have {
+		if st, _ := judge(c.asker(), view); !st.claims() || broken.Is(broken.S8AllClaim) {
+			return c.decide(ctx, view, true, false)
+		}
+	}
+	return g.consult(ctx, c, g.running.join(c))
+}
+
+// consult asks the look-out what becomes of c, and looks, or claims, where it is
+// c's turn and nobody knows.
+func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool, err error) {
+	if c.verdict == 0 {
+		l.came()
+	}
+	for {
+		now := l.glance()
+		from, known := g.running.at(c.id.name).view() // a claim of this process knows best
+		if known {
+			if st, _ := judge(c.asker(), from); !st.claims() {
+				return c.decide(ctx, from, true, false)
+			}
+		}
+		if now.err != nil && now.failed >= c.arrived.fails && !c.opens(found{}) {
+			c.verdict, c.retry, c.refusal = Unavailable, leastRetry, now.err
+			return false, now.err
+		}
+		if !known && now.flight > 0 {
+			if waiting, answered := c.hears(&now); waiting || answered {
+				return c.decide(ctx, c.seen, true, false)
+			}
+			st, _ := judge(c.asker(), now.f)
+			from, known = now.f, st.claims() && !now.stale
+		}
+		if !l.take(&now) {
+			continue
+		}
+		return c.lead(ctx, from, known, now.flight > 0 || c.verdict == InFlight)
+	}
+}
+
+// hears tells what c may make of what the look-out saw: that there is somebody
+// to wait for, or its answer. c.seen is what it is to go by.
+func (c *Claim) hears(now *glance) (waiting, answered bool) {
+	if broken.Is(broken.S8EachLooks) {
+		return false, false
+	}
+	a, fresh := c.asker(), now.flight >= c.arrived.fresh
+	if f, running := now.running(a, c.g.clock.now()); running && (fresh || now.storm || c.mayWait() > 0) {
+		c.seen = f
+		return true, false
+	}
+	if st, _ := judge(a, now.f); st == stepAnswer && fresh && !now.stale {
+		c.seen = now.f
+		return false, true
+	}
+	return false, false
+}
+
+// take waits for the turn. It fails where something was seen meanwhile.
+func (l *lookout) take(now *glance) bool {
+	select {
+	case <-l.turn:
+	case <-now.news:
+		return false
+	}
+	if !l.begin(now.version) {
+		l.turn <- struct{}{}
+		return false
+	}
+	return true
+}
+
+// lead is c's turn: it claims from what is known, or looks first, or claims as
+// the first of all would. A claim that was won keeps the turn until it runs, so
+// that the others find it.
+func (c *Claim) lead(ctx context.Context, f found, known, look bool) (waiting bool, err error) {
+	c.leads = true
+	defer func() {
+		if !c.won {
+			c.g.running.pass(c, err)
+		}
+	}()
+	return c.decide(ctx, f, known, look)
+}
+
+// mayWait is how long a duplicate may wait; 0: not at all.
+func (c *Claim) mayWait() time.Duration {
+	p := c.policy()
+	switch {
+	case p.OnDuplicate != Wait || c.observes():
+		return 0
+	case c.patience != 0:
+		return max(0, min(p.Wait, c.patience))
+	}
+	return p.Wait
+}
+
+// ready makes a waiter ready to be woken before it looks, so that one look does
+// for both: it says how long the lease still runs, and it comes after the
+// subscription.
+func (c *Claim) ready(ctx context.Context) {
+	if !c.ahead && !c.leads || c.mayWait() == 0 {
+		return
+	}
+	if l := c.g.running.join(c); l.enlist(c) {
+		l.subscribe(ctx)
+		l.freshen()
+	}
+}
+
+// await waits for another owner, where the policy says so, until there is
+// something else to say than in-flight.
+func (g *Guard) await(ctx context.Context, c *Claim) error {
+	c.verdict, c.retry = InFlight, c.retryAfter()
+	patience := c.mayWait()
+	if patience == 0 {
+		return nil
+	}
+	defer g.waiters.Add(-1)
+	if g.waiters.Add(1) > maxGuardWaiters {
+		return nil
+	}
+	until := time.NewTimer(patience)
+	defer until.Stop()
+	// Who was waited for here may have ended without deciding: what it left is
+	// looked at once, and after that the store has to say.
+	var used *Claim
+	for {
+		var over bool
+		var err error
+		if local := g.running.at(c.id.name); local != nil && local != used {
+			var ended bool
+			if over, ended, err = g.awaitHere(ctx, c, local, until.C); ended {
+				used = local
+			}
+		} else {
+			over, err = g.awaitAbroad(ctx, c, used, until.C)
+		}
+		if c.won { // a run has no verdict before its end, or others here could not see that it runs
+			c.verdict = 0
+		}
+		if over || err != nil {
+			return err
+		}
+		c.verdict = InFlight
+	}
+}
+
+// awaitHere waits for a claim of this process. It tells whether c has its
+// verdict, and whether local has ended.
+func (g *Guard) awaitHere(ctx context.Context, c, local *Claim, until <-chan time.Time) (over, ended bool, err error) {
+	wake, how := local.join()
+	switch how {
+	case joinedCrowded:
+		return true, false, nil
+	case joinedEnded:
+		ended = true
+	case joinedWaiting:
+		defer local.part()
+		poll := time.NewTimer(slowPoll)
+		defer poll.Stop()
+		select {
+		case <-wake:
+			ended = true
+		case <-poll.C:
+		case <-until:
+			c.retry = c.retryAfter()
+			return true, false, nil
+		case <-ctx.Done(): // the client left; there is nobody to wait for
+			return true, false, nil
+		case <-g.closed:
+			return true, false, nil
+		}
+	}
+	waiting, err := g.consultHere(ctx, c, local)
+	return !waiting, ended, err
+}
+
+// awaitAbroad waits for a claim of another process. used is one of this process
+// that has nothing more to say.
+func (g *Guard) awaitAbroad(ctx context.Context, c, used *Claim, until <-chan time.Time) (over bool, err error) {
+	l := g.running.join(c)
+	if !l.enlist(c) {
+		return true, nil
+	}
+	news := l.glance().news
+	l.subscribe(ctx)
+	if waiting, err := g.consult(ctx, c, l); !waiting {
+		return true, err
+	}
+	if local := g.running.at(c.id.name); local != nil && local != used {
+		return false, nil // one that came to run here before we heard of its news
+	}
+	select {
+	case <-news:
+	case <-l.knock:
+	case <-until:
+		c.retry = c.retryAfter()
+		return true, nil
+	case <-ctx.Done():
+		return true, nil
+	case <-g.closed:
+		return true, nil
+	}
+	waiting, err := g.consult(ctx, c, l)
+	return !waiting, err
+}
 
 // joined is what came of joining those who wait for a claim.
 type joined uint8
@@ -187,89 +282,6 @@ func (c *Claim) part() {
 	c.mu.Lock()
 	c.waiting--
 	c.mu.Unlock()
-}
-
-// await waits for another owner, where the policy says so, until there is
-// something else to say than in-flight.
-func (g *Guard) await(ctx context.Context, c *Claim) error {
-	c.verdict, c.retry = InFlight, c.retryAfter()
-	p := c.policy()
-	patience := c.patienceLeft(0)
-	if p.OnDuplicate != Wait || patience <= 0 {
-		return nil
-	}
-	defer g.waiters.Add(-1)
-	if g.waiters.Add(1) > maxGuardWaiters {
-		return nil
-	}
-	until := time.NewTimer(patience)
-	defer until.Stop()
-	var local, used *Claim
-	for {
-		// Who was waited for may have ended just now: what it left is looked at
-		// once, and after that the store has to say.
-		if next := g.running.at(c.id.name); next != nil {
-			local = next
-		}
-		if local == used {
-			local = nil
-		}
-		over, ended, err := g.look(ctx, c, local, until.C)
-		if over || err != nil {
-			return err
-		}
-		if ended {
-			used = local
-		}
-	}
-}
-
-// patienceLeft is how long this claim may still wait for another owner.
-func (c *Claim) patienceLeft(waited time.Duration) time.Duration {
-	patience := c.policy().Wait
-	if c.patience != 0 {
-		patience = min(patience, c.patience)
-	}
-	return patience - waited
-}
-
-// look waits for a wake-up or the slow poll, looks, and claims where that is
-// possible now. over says that the claim has its verdict, ended that local has
-// ended and what it left did not decide.
-func (g *Guard) look(ctx context.Context, c *Claim, local *Claim, until <-chan time.Time) (over, ended bool, err error) {
-	var wake <-chan struct{}
-	how := joinedEnded
-	if local != nil {
-		switch wake, how = local.join(); how {
-		case joinedCrowded:
-			return true, false, nil
-		case joinedWaiting:
-			defer local.part()
-		}
-	}
-	if local == nil || how == joinedWaiting {
-		poll := time.NewTimer(slowPoll)
-		defer poll.Stop()
-		select {
-		case <-ctx.Done():
-			return true, false, nil // the client left; there is nobody to wait for
-		case <-g.closed:
-			return true, false, nil
-		case <-until:
-			c.retry = c.retryAfter()
-			return true, false, nil
-		case <-wake:
-			how = joinedEnded
-		case <-poll.C:
-		}
-	}
-	view, have := local.view()
-	waiting, err := c.decide(ctx, view, have, true)
-	if waiting {
-		c.verdict = InFlight
-		return false, local != nil && how == joinedEnded, nil
-	}
-	return true, false, err
 }
 
 // retryAfter says when a refused duplicate had best come again: after the

@@ -85,6 +85,32 @@ var lifeStatements = []statement{
 		s.wantRuns("/wait/one", 1)
 	}},
 
+	{name: "Statement21a_AHotRecordCostsAProcessOneCallAnInterval", play: func(s *scene) {
+		here, there, gate := s.process(NodeOptions{}), s.process(NodeOptions{}), s.gate()
+		send := func(n Node) *request { return s.post(n, "/wait/hot").key("k").json(`{"n":1}`) }
+		first := send(here).do("Gate", gate).start()
+		s.arrived(here, gate, 1, first)
+		calls := func() int { seen := s.seen(there).Calls; return seen["claim"] + seen["load"] }
+		began, before := time.Now(), calls()
+		var waiting []<-chan answer
+		for range 100 {
+			waiting = append(waiting, send(there).start())
+		}
+		s.until("looks at the poll's pace", func() bool { return calls()-before >= 4 })
+		s.open(here, gate)
+		kept := s.await(first)
+		s.wantRan(kept, "executed", http.StatusCreated)
+		for _, w := range waiting {
+			s.wantReplay(kept, s.await(w))
+		}
+		// One look for the claim, one behind the subscription, one when woken, and one
+		// each half second; and one for those who came when it was over.
+		if made, most := calls()-before, 4+int(time.Since(began)/(500*time.Millisecond)); made > most {
+			s.errorf("100 who waited for a run of another process made %d calls in %v, want %d at most", made, time.Since(began), most)
+		}
+		s.wantRuns("/wait/hot", 1)
+	}},
+
 	{name: "Statement22_ForceIsForWhoMay", play: func(s *scene) {
 		here, there, gate := s.process(NodeOptions{}), s.process(NodeOptions{}), s.gate()
 		send := func(n Node, user, path string) *request { return s.post(n, path).as(user).key("k").json(`{"n":1}`) }

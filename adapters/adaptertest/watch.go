@@ -94,12 +94,7 @@ func (w *watch) Start(ctx context.Context, s idem.Step) (context.Context, func(i
 }
 
 // over returns the store with every call counted.
-func (w *watch) over(s idem.Store) idem.Store {
-	if _, tells := s.(idem.Clocker); tells {
-		return &watchedClock{watched{w: w, under: s}}
-	}
-	return &watched{w: w, under: s}
-}
+func (w *watch) over(s idem.Store) idem.Store { return &watched{w: w, under: s} }
 
 // noClock hides a store's clock, so that a guard believes its own: the way to
 // have one that lives in the past.
@@ -107,8 +102,8 @@ type noClock struct{ idem.Store }
 
 func (s noClock) Describe() idem.Description { return idem.Describe(s.Store) }
 
-// watched keeps the abilities of the store under it: it hands on the clock and
-// the description, and asks for the step of each call.
+// watched counts the calls of the store under it, and asks for the step of each.
+// Abilities that only tell or wake are found behind it.
 type watched struct {
 	w     *watch
 	under idem.Store
@@ -138,15 +133,6 @@ func (s *watched) Load(ctx context.Context, name string) (idem.Result, error) {
 	return s.under.Load(ctx, name)
 }
 
-func (s *watched) Describe() idem.Description { return idem.Describe(s.under) }
+func (s *watched) Unwrap() idem.Store { return s.under }
 
 func (s *watched) UsesStoreStep() bool { return true }
-
-// watchedClock is watched over a store that tells its time: an ability that is
-// declared by being there cannot be there for some stores only.
-type watchedClock struct{ watched }
-
-func (s *watchedClock) Now(ctx context.Context) (time.Time, error) {
-	now, _, err := idem.StoreClock(ctx, s.under)
-	return now, err
-}

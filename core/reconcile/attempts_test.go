@@ -188,7 +188,7 @@ func TestCloseEndsWhatIsAsked(t *testing.T) {
 			<-ctx.Done()
 			return reconcile.Released(), nil
 		})
-		r := p.reconciler(func(c *reconcile.Config) { c.Patience = time.Hour })
+		r := p.reconciler(func(c *reconcile.Config) { c.Patience = time.Minute })
 		over := make(chan error)
 		go func() { over <- r.Run(context.Background()) }()
 		pass(10 * time.Second)
@@ -284,6 +284,34 @@ func TestHooksAreNotToldOfTheReconcilersClaims(t *testing.T) {
 		}
 		if told != before || b.asked.count() < 2 {
 			t.Errorf("hooks were told %d times of a reconciler's claim; asked %d times", told-before, b.asked.count())
+		}
+	})
+}
+
+// A sealed note is bound to its owner. The one who settles in his place opens it
+// and seals it as his own.
+func TestASealedNoteIsReadAndKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		sealer, err := idem.NewSealer(idem.SealingKey{ID: 1, Secret: idem.GenerateKey()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := b.process(func(c *idem.Config) { c.Sealer = sealer })
+		c := p.claims("k")
+		_ = c.Note("charge 42")
+		_ = c.Doubt(context.Background())
+		r := p.reconciler()
+		p.once(r) // later: the attempts are in a sealed note, too
+		pass(10 * time.Second)
+		b.asked.say(reconcile.Succeeded(answer(t, "paid")), nil)
+		p.once(r)
+		if rec := p.record("k"); rec.State != idem.StateSucceeded || rec.Note != "charge 42" || b.asked.records[1].Note != "charge 42" || b.asked.records[1].Attempt != 2 {
+			t.Errorf("%v, note %q; asked with note %q, attempt %d", rec, rec.Note, b.asked.records[1].Note, b.asked.records[1].Attempt)
+		}
+		got, verdict, err := idem.Do(context.Background(), p.Guard, intent("k"), idem.JSON[string](), nil)
+		if got != "paid" || verdict != idem.Replayed || err != nil {
+			t.Errorf("a repeat: %v %q, %v", verdict, got, err)
 		}
 	})
 }

@@ -29,7 +29,8 @@ type Config struct {
 
 	// AtOnce is how many records are resolved at the same time: 4.
 	AtOnce int
-	// Patience bounds one call of a Resolver: 10 s. It has to heed its context.
+	// Patience bounds one call of a Resolver: 10 s, at most five minutes. It has to
+	// heed its context.
 	Patience time.Duration
 	// Attempts is how often a Resolver may say "later" of one claim: 20.
 	Attempts int
@@ -37,6 +38,9 @@ type Config struct {
 	// MaxBackOff, one hour. Each is shortened at random by up to a half.
 	BackOff, MaxBackOff time.Duration
 }
+
+// longestPatience is well within the MaxRun of the reconcilers' own claims.
+const longestPatience = 5 * time.Minute
 
 // withDefaults fills in what was left out.
 func (c Config) withDefaults() Config {
@@ -94,6 +98,9 @@ func New(cfg Config) (*Reconciler, error) {
 		}
 	}
 	cfg = cfg.withDefaults()
+	if cfg.Patience > longestPatience {
+		errs = append(errs, fmt.Errorf("Patience %v is longer than %v", cfg.Patience, longestPatience))
+	}
 	if cfg.MaxBackOff < cfg.BackOff {
 		errs = append(errs, fmt.Errorf("MaxBackOff %v is shorter than BackOff %v", cfg.MaxBackOff, cfg.BackOff))
 	}

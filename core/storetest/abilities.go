@@ -13,6 +13,7 @@ var abilityStatements = []statement{
 			s.declared("Describer", s.Describes, told[idem.Describer](h))
 			_, batches := h.(idem.Batcher)
 			s.declared("Batcher", s.Batches, batches)
+			s.declared("Watcher", s.Watches, watches(h))
 		}
 	}},
 	{says: "the description is the one declared", holds: func(s *scene) {

@@ -4,7 +4,7 @@
 //
 //	func TestContract(t *testing.T) {
 //		storetest.Run(t, storetest.Factory{
-//			Clock: true, Describes: true, Batches: true, Local: true, MaxValue: mystore.MaxValue,
+//			Clock: true, Describes: true, Batches: true, Watches: true, Local: true, MaxValue: mystore.MaxValue,
 //			New: func() (*storetest.Backend, error) {
 //				s := mystore.New()
 //				return &storetest.Backend{

@@ -31,6 +31,9 @@ type Factory struct {
 	// Batches declares [idem.Batcher]. What an Apply has to do is asked of every
 	// store: one without the ability does it call by call.
 	Batches bool
+	// Watches declares [idem.Watcher], as the store is set up here: false where its
+	// Watch returns [idem.ErrNotWatched].
+	Watches bool
 	// Local declares [idem.Description].Local.
 	Local bool
 	// MaxValue declares [idem.Description].MaxValue; 0 means the 1 MiB that is
@@ -67,6 +70,9 @@ type Wire struct {
 	Stall func() (resume func())
 	// Calls tells how many calls have reached the store so far, repeats included.
 	Calls func() int
+	// Cut closes every connection that is open; what is sent afterwards passes. Nil
+	// where there is none.
+	Cut func()
 }
 
 // The measures the suite uses itself.

@@ -57,6 +57,9 @@ func (m *model) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
 }
 
 func (m *model) one(ctx context.Context, op idem.Op) (r idem.OpResult) {
+	if op.Wake && m.flaw != applyWakesNobody {
+		ctx = idem.WithWake(ctx)
+	}
 	switch op.Kind {
 	case idem.OpCreate:
 		r.Result, r.Err = m.Create(ctx, op.Name, op.Value, op.TTL)

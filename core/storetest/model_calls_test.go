@@ -78,7 +78,11 @@ func (m *model) Swap(ctx context.Context, name string, old, value []byte, ttl ti
 	if err := m.admits(value, ttl); err != nil {
 		return idem.Result{}, err
 	}
-	return m.leave(m.swap(name, old, value, ttl), func() (idem.Result, error) {
+	r := m.swap(name, old, value, ttl)
+	if (r.Done || m.flaw == wakesAlways) && (idem.Wakes(ctx) || m.flaw == wakesAlways) {
+		m.wake(name)
+	}
+	return m.leave(r, func() (idem.Result, error) {
 		m.madeAgain()
 		return m.swap(name, old, value, ttl), nil
 	})

@@ -52,6 +52,12 @@ const (
 	applyForgets      flaw = "an Apply tells only whether it was done"
 	applyAgain        flaw = "an Apply without a reply is made again"
 	applyLostIsDone   flaw = "a reply lost in an Apply is reported as success"
+	wakesNobody       flaw = "a Swap that says to wake wakes nobody"
+	wakesAlways       flaw = "every Swap wakes"
+	wakesAnyName      flaw = "a change of one name wakes those who watch another"
+	wakesStopped      flaw = "who has stopped watching is woken"
+	applyWakesNobody  flaw = "an operation of an Apply wakes nobody"
+	staysInterrupted  flaw = "a watch that was interrupted stays so"
 )
 
 const modelMax = 1<<20 + 4096
@@ -69,6 +75,8 @@ type model struct {
 	lose   int
 	calls  int
 	stall  chan struct{}
+
+	watches []*modelWatch
 }
 
 type item struct {
@@ -92,11 +100,11 @@ func factory(f flaw) storetest.Factory {
 		return &storetest.Backend{
 			Open:    func() (idem.Store, error) { return m, nil },
 			Advance: m.advance,
-			Wire:    &storetest.Wire{Lose: m.loseNext, Stall: m.fallSilent, Calls: m.made},
+			Wire:    &storetest.Wire{Lose: m.loseNext, Stall: m.fallSilent, Calls: m.made, Cut: m.cut},
 		}, nil
 	}
 	return storetest.Factory{
-		Clock: true, Describes: true, Batches: true, Local: true, MaxValue: modelMax,
+		Clock: true, Describes: true, Batches: true, Watches: true, Local: true, MaxValue: modelMax,
 		New:   func() (*storetest.Backend, error) { return backend(1 << 30) },
 		Small: func() (*storetest.Backend, error) { return backend(500) },
 	}

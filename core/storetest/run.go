@@ -32,6 +32,7 @@ func statements() []statement {
 	all = append(all, raceStatements...)
 	all = append(all, batchStatements...)
 	all = append(all, abilityStatements...)
+	all = append(all, watchStatements...)
 	all = append(all, indexStatements...)
 	all = append(all, scanStatements...)
 	all = append(all, callStatements...)

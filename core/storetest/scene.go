@@ -24,6 +24,7 @@ type scene struct {
 	mu    sync.Mutex
 	moved time.Duration // by Advance, in all
 	wrong []string
+	ends  []func() // what the statement leaves to be ended
 }
 
 func newScene(f Factory, b *Backend) (*scene, error) {
@@ -44,6 +45,11 @@ type enough struct{}
 
 // play runs the statement on this goroutine.
 func (s *scene) play(holds func(*scene)) {
+	defer func() {
+		for _, end := range s.ends {
+			end()
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(enough); !ok {

@@ -76,6 +76,12 @@ func TestEveryFlawIsFoundOut(t *testing.T) {
 		applyForgets:      "Apply does each operation as its method alone",
 		applyAgain:        "in an Apply a lost reply is an error",
 		applyLostIsDone:   "in an Apply a lost reply is an error",
+		wakesNobody:       "a Swap that says to wake wakes",
+		wakesAlways:       "nothing else wakes",
+		wakesAnyName:      "by their own name only",
+		wakesStopped:      "who has stopped watching",
+		applyWakesNobody:  "an operation of an Apply that says to wake",
+		staysInterrupted:  "a watch that was interrupted",
 	} {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +103,7 @@ func TestDeclarationsAreCheckedBothWays(t *testing.T) {
 	}{
 		"an undeclared clock":       {func(f *storetest.Factory) { f.Clock = false }, "a declared ability is there"},
 		"an undeclared Apply":       {func(f *storetest.Factory) { f.Batches = false }, "a declared ability is there"},
+		"an undeclared Watch":       {func(f *storetest.Factory) { f.Watches = false }, "a declared ability is there"},
 		"an undeclared description": {func(f *storetest.Factory) { f.Describes = false }, "a declared ability is there"},
 		"a clock that is not there": {func(f *storetest.Factory) { f.New = bare(f.New) }, "a declared ability is there"},
 		"another limit":             {func(f *storetest.Factory) { f.MaxValue = 1 << 19 }, "the description is the one declared"},
@@ -160,6 +167,12 @@ func TestDecoratorLosesAndInventsNoAbility(t *testing.T) {
 		}
 		if _, many := w.(idem.Batcher); many != wantMany {
 			t.Errorf("%s: wrapped, many at once %v", name, many)
+		}
+		_, wantWatch := store.(idem.Watcher)
+		if stop, err := idem.Watch(context.Background(), w, "a", func() {}); (err == nil) != wantWatch {
+			t.Errorf("%s: wrapped, it watches: %v", name, err)
+		} else if err == nil {
+			stop()
 		}
 		if d := idem.Describe(w); d != idem.Describe(store) {
 			t.Errorf("%s: wrapped, it describes itself as %+v", name, d)

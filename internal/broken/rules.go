@@ -46,6 +46,11 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	S8WaiterLooksFirst
+	S8EachLooks
+	S8OldNewsShared
+	S8AllClaim
+	S8RenewalsWake
 	S8ReservedUnset
 	S8StartedWhileCollecting
 	S8BatchUnsorted
@@ -166,6 +171,11 @@ var Rules = []Entry{
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S8WaiterLooksFirst, "S8-waiter-looks-first", "core", "TestS8_AWaiterLooksAfterItSubscribed", "a waiter looks before it subscribes, and not again"},
+	{S8EachLooks, "S8-each-looks", "core", "TestS8_AHotRecordCostsOneCallAnInterval", "every loser looks by itself"},
+	{S8OldNewsShared, "S8-old-news-shared", "core", "TestS8_OldNewsIsNotShared", "what was seen is shared however long ago it was"},
+	{S8AllClaim, "S8-all-claim", "core", "TestS8_OneOfTheWaitersClaims", "all waiters of a process claim at once after a release"},
+	{S8RenewalsWake, "S8-renewals-wake", "core", "TestS8_OnlyAnEndWakes", "renewals wake those who wait"},
 	{S8ReservedUnset, "S8-reserved-unset", "core", "TestS8_ACrashWhileCollectingIsNeverUncertain", "the claims of an all-or-nothing batch are made without the flag reserved"},
 	{S8StartedWhileCollecting, "S8-started-while-collecting", "core", "TestS8_ACrashWhileCollectingIsNeverUncertain", "items of an all-or-nothing batch are started before all are held"},
 	{S8BatchUnsorted, "S8-batch-unsorted", "core", "TestS8_NoTwoBatchesWaitForEachOther", "all-or-nothing batches claim in the order in which their items came"},

@@ -57,8 +57,9 @@ type Store struct {
 	room int64
 	used atomic.Int64
 
-	hash   func(name string) uint64
-	shards [shards]shard
+	hash    func(name string) uint64
+	shards  [shards]shard
+	watches watches
 
 	indexes indexes
 }
@@ -164,6 +165,9 @@ func (s *Store) Swap(ctx context.Context, name string, old, value []byte, ttl ti
 	for {
 		r, missing := s.swap(hash, name, old, value, ttl)
 		if missing == 0 {
+			if r.Done {
+				s.watches.changed(ctx, name)
+			}
 			return r, nil
 		}
 		if !s.reclaim(missing) {
@@ -221,7 +225,10 @@ func (s *Store) Load(ctx context.Context, name string) (idem.Result, error) {
 func (s *Store) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
 	results := make([]idem.OpResult, len(ops))
 	for i, op := range ops {
-		r := &results[i]
+		r, ctx := &results[i], ctx
+		if op.Wake {
+			ctx = idem.WithWake(ctx)
+		}
 		switch op.Kind {
 		case idem.OpCreate:
 			r.Result, r.Err = s.Create(ctx, op.Name, op.Value, op.TTL)

@@ -29,7 +29,7 @@ func factory(wrap func(idem.Store) idem.Store) storetest.Factory {
 		}, nil
 	}
 	return storetest.Factory{
-		Clock: true, Describes: true, Batches: true, Indexes: true, Scans: true, Local: true, MaxValue: memstore.MaxValue,
+		Clock: true, Describes: true, Batches: true, Watches: true, Indexes: true, Scans: true, Local: true, MaxValue: memstore.MaxValue,
 		New:   func() (*storetest.Backend, error) { return backend(memstore.Options{}) },
 		Small: func() (*storetest.Backend, error) { return backend(memstore.Options{MaxBytes: 2 << 20}) },
 	}

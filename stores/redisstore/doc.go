@@ -17,7 +17,7 @@
 // the records and no call crosses slots. One round trip per call:
 //
 //	Create   SET name value NX GET PX ttl      nothing came back: it is ours
-//	Swap     EVALSHA of a compare-and-set      four lines of Lua, atomic
+//	Swap     EVALSHA of a compare-and-set      a few lines of Lua, atomic
 //	Load     GET name, PTTL name in one write  the value first, its time second
 //	Now      TIME
 //
@@ -31,6 +31,13 @@
 // once its call is on the wire the outcome is unknown. Of a pipeline that breaks
 // half-way, what was answered is known and the rest is not. [Store.Apply] makes a
 // batch one pipeline a node; [Store.Stats] and Options.OnFlush tell how it goes.
+//
+// # Who waits is woken
+//
+// A Swap that ends a run for which somebody may wait publishes that in the same
+// script, under the record's name. While somebody waits, a store has one
+// connection more, which listens ([Store.Watch]); it is made anew where it breaks.
+// A message that is lost, or that an ACL forbids, costs a waiter half a second.
 //
 // # What is yours and what is ours
 //

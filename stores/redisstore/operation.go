@@ -48,6 +48,8 @@ func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 		}
 		x.add(ctx, first, op.Name)
 		x.add(ctx, second, op.Name)
+	case op.Kind == idem.OpSwap && op.Wake:
+		x.add(ctx, "EVALSHA", theSwapScript().sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), "wake")
 	case op.Kind == idem.OpSwap:
 		x.add(ctx, "EVALSHA", theSwapScript().sha, "1", op.Name, op.Old, op.Value, millis(op.TTL))
 	case seen.byScript:

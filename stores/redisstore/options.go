@@ -67,6 +67,11 @@ type Options struct {
 	// a batch that is longer, takes several. 0 means DefaultPipelineSize.
 	PipelineSize int
 
+	// NoPubSub says that what stands at Addrs takes no SUBSCRIBE, as some proxies
+	// do not. Those who wait for another process's run then find its end by looking
+	// every half second.
+	NoPubSub bool
+
 	// OnFlush, where it is set, is told of every pipeline that came back. It is
 	// called by many goroutines at once, some of which have a caller waiting.
 	OnFlush func(Flush)

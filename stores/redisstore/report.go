@@ -21,6 +21,9 @@ type Report struct {
 	NotReady error
 	// ClaimBy is the command of a claim: "SET NX GET", or "script" before Redis 7.
 	ClaimBy string
+	// Watching is how many names somebody waits for now, by one connection; -1 where
+	// Options.NoPubSub says that nobody is woken.
+	Watching int
 	// EvictionCheckedBy repeats Options.EvictionChecked.
 	EvictionCheckedBy string
 
@@ -53,6 +56,9 @@ func (s *Store) Report() Report {
 		DialTimeout: u.DialTimeout, CallTimeout: s.options.CallTimeout,
 		LongestCall: u.ReadTimeout, WorstCall: s.options.worstCall(),
 		PoolSize: u.PoolSize, Pipelines: s.options.Pipelines, PipelineSize: s.options.PipelineSize,
+	}
+	if r.Watching = s.listener.count(); s.options.NoPubSub {
+		r.Watching = -1
 	}
 	switch {
 	case s.cluster != nil:
@@ -102,6 +108,11 @@ func (r Report) String() string {
 	line("  connect %v, reply %v (with a deadline of the caller's: up to %v), worst call %v",
 		r.DialTimeout, r.CallTimeout, r.LongestCall, r.WorstCall)
 	line("  pipelines under way to a node at most %d, of at most %d commands; what comes meanwhile leaves together", r.Pipelines, r.PipelineSize)
+	if r.Watching < 0 {
+		line("  no pub/sub: who waits for another process looks every half second")
+	} else {
+		line("  pub/sub by one connection while somebody waits; names watched now: %d", r.Watching)
+	}
 	line("  connections per node at most %d; now %d, %d of them idle; waited in vain: %d",
 		r.PoolSize, r.Conns, r.Idle, r.PoolTimeouts)
 	return b.String()

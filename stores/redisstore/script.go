@@ -21,9 +21,13 @@ func newScript(text string) script {
 var (
 	// swapScript stores ARGV[2] where exactly ARGV[1] is. Lua strings are bytes, and
 	// the nothing of GET is the boolean false, which equals no string: an empty
-	// value and none are two things here too.
+	// value and none are two things here too. With a fourth argument it also wakes
+	// those who watch the name; a user who may not publish stores all the same.
 	swapScript = newScript(`local there = redis.call('GET', KEYS[1])
-if there == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1 end
+if there == ARGV[1] then
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+if ARGV[4] then redis.pcall('PUBLISH', KEYS[1], '') end
+return 1 end
 if there == ARGV[2] then return 1 end
 if there then return {there, redis.call('PTTL', KEYS[1])} end
 return 0`)

@@ -36,6 +36,8 @@ type Store struct {
 
 	seen    atomic.Pointer[sight]
 	looking atomic.Bool
+
+	listener *listener
 }
 
 // Open checks the options, connects and looks at the server. It returns an error,
@@ -49,6 +51,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	s := &Store{options: o}
+	s.listener = newListener(s)
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
@@ -76,8 +79,12 @@ func (s *Store) connect() error {
 	return nil
 }
 
-// Close closes the connections. Calls made afterwards fail.
-func (s *Store) Close() error { return s.client.Close() }
+// Close closes the connections. Calls made afterwards fail, and nobody who watches
+// is woken any more.
+func (s *Store) Close() error {
+	s.listener.close()
+	return s.client.Close()
+}
 
 // Describe returns the store's limits, and its Report for the guard's. A call's
 // worst is to connect and to be answered, CallTimeout each.
@@ -97,7 +104,7 @@ func (s *Store) Create(ctx context.Context, name string, value []byte, ttl time.
 // there already. Else it says what is there and how long it has left; a zero
 // Result where nothing is. One round trip.
 func (s *Store) Swap(ctx context.Context, name string, old, value []byte, ttl time.Duration) (idem.Result, error) {
-	return s.one(ctx, &idem.Op{Kind: idem.OpSwap, Name: name, Old: old, Value: value, TTL: ttl})
+	return s.one(ctx, &idem.Op{Kind: idem.OpSwap, Name: name, Old: old, Value: value, TTL: ttl, Wake: idem.Wakes(ctx)})
 }
 
 // Load returns what is under name and how long it has left; a zero Result where

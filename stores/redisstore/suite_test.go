@@ -85,6 +85,7 @@ func behind(t testing.TB, addr string, see func(*redisstore.Store) idem.Store) *
 		Wire: &storetest.Wire{
 			Lose:  func() { proxy.Lose(1, "SET", "EVALSHA", "GET") },
 			Stall: proxy.Stall,
+			Cut:   proxy.CutAll,
 			Calls: func() int { return proxy.Count("SET", "EVALSHA", "EVAL", "GET") },
 		},
 	}
@@ -98,7 +99,7 @@ func byScript(s *redisstore.Store) idem.Store { s.ClaimByScript(); return s }
 
 // declared is what every store of this package declares.
 func declared() storetest.Factory {
-	return storetest.Factory{Clock: true, Describes: true, Batches: true, Indexes: true, Scans: true, MaxValue: redisstore.MaxValue}
+	return storetest.Factory{Clock: true, Describes: true, Batches: true, Watches: true, Indexes: true, Scans: true, MaxValue: redisstore.MaxValue}
 }
 
 func onMiniredis(t testing.TB, see func(*redisstore.Store) idem.Store) storetest.Factory {

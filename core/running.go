@@ -1,0 +1,304 @@
+package idem
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-idem/idem/internal/broken"
+)
+
+// runningClaims are what this process has to do with records, by name: claims
+// on their way, claims that run here or whose outcome is not written yet, and
+// the look-outs for what other processes run. Requests of one process find each
+// other here without a store call.
+type runningClaims struct {
+	seed   maphash.Seed
+	shards [64]runningShard
+}
+
+type runningShard struct {
+	mu     sync.Mutex
+	claims map[string]*Claim
+	looks  map[string]*lookout
+	count  int // claims entered and not left
+	closed bool
+	idle   func()
+}
+
+func (r *runningClaims) shard(name string) *runningShard {
+	return &r.shards[maphash.String(r.seed, name)%uint64(len(r.shards))]
+}
+
+// enter counts a request in. Where nobody here has to do with its record, it
+// goes ahead: it is entered itself, which costs no more than entering the claim
+// it may win, and who comes after it finds it. Else it gets what runs here
+// (local), or the look-out to ask (out). It fails once close was called.
+func (r *runningClaims) enter(c *Claim) (local *Claim, out *lookout, open bool) {
+	s := r.shard(c.id.name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, false
+	}
+	s.count++
+	there, out := s.claims[c.id.name], s.looks[c.id.name]
+	switch {
+	case there == nil && out == nil:
+		s.put(c.id.name, c)
+		c.ahead = true
+		return nil, nil, true
+	case there != nil && !there.ahead:
+		return there, nil, true
+	case out == nil: // the first to come after who goes ahead: that one's look is for both
+		out = s.open(c)
+		out.aheadOf()
+		there.out.Store(out)
+	}
+	s.join(out, c)
+	return nil, out, true
+}
+
+// count counts a request in that has nothing to do with its record. It fails
+// once close was called.
+func (r *runningClaims) count(name string) bool {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.count++
+	}
+	return !s.closed
+}
+
+// list makes c the claim under a name.
+func (r *runningClaims) list(name string, c *Claim) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(name, c)
+}
+
+// join has c take part in the look-out for its record.
+func (r *runningClaims) join(c *Claim) *lookout {
+	if c.joined {
+		return c.out.Load()
+	}
+	s := r.shard(c.id.name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := c.out.Load() // of one that goes ahead: somebody came after it
+	if out == nil {
+		out = s.looks[c.id.name]
+	}
+	if out == nil {
+		out = s.open(c)
+		if c.ahead {
+			out.aheadOf()
+		}
+	}
+	s.join(out, c)
+	return out
+}
+
+func (s *runningShard) put(name string, c *Claim) {
+	if s.claims == nil {
+		s.claims = make(map[string]*Claim)
+	}
+	s.claims[name] = c
+}
+
+// open makes a look-out. Ones that nobody uses are taken out by those that come
+// after them, a few each.
+func (s *runningShard) open(c *Claim) *lookout {
+	looked, now := 0, c.g.clock.now()
+	for name, out := range s.looks {
+		if out.users == 0 && out.over(now) {
+			delete(s.looks, name)
+		}
+		if looked++; looked == 4 {
+			break
+		}
+	}
+	if s.looks == nil {
+		s.looks = make(map[string]*lookout)
+	}
+	out := newLookout(c.g, c.id.name)
+	s.looks[c.id.name] = out
+	return out
+}
+
+func (s *runningShard) join(out *lookout, c *Claim) {
+	out.users++
+	c.joined = true
+	c.arrived = out.arrive()
+	c.out.Store(out)
+}
+
+// pass ends the turn of a claim that was not won: who waited for it goes on.
+// why is what its look failed with, nil if it did not.
+func (r *runningClaims) pass(c *Claim, why error) {
+	s := r.shard(c.id.name)
+	s.mu.Lock()
+	turn := s.step(c)
+	s.mu.Unlock()
+	if turn != nil {
+		turn.pass(why)
+	}
+}
+
+// step has c go ahead no longer, and returns the look-out whose turn it had.
+// s.mu is held.
+func (s *runningShard) step(c *Claim) (turn *lookout) {
+	if c.ahead || c.leads {
+		turn = c.out.Load()
+	}
+	if c.ahead && s.claims[c.id.name] == c {
+		delete(s.claims, c.id.name)
+	}
+	c.ahead, c.leads = false, false
+	return turn
+}
+
+// part has c leave its look-out. s.mu is held.
+func (s *runningShard) part(c *Claim) {
+	if !c.joined {
+		return
+	}
+	c.joined = false
+	out := c.out.Load()
+	if out.users--; out.users == 0 && s.looks[c.id.name] == out && !out.worthKeeping() {
+		delete(s.looks, c.id.name)
+	}
+}
+
+// quit counts a request out whose claim was not won.
+func (r *runningClaims) quit(c *Claim, why error) {
+	c.retire()
+	s := r.shard(c.id.name)
+	s.mu.Lock()
+	turn := s.step(c)
+	s.part(c)
+	if s.count--; s.count == 0 && s.closed {
+		defer s.idle()
+	}
+	s.mu.Unlock()
+	if turn != nil {
+		turn.pass(why)
+	}
+}
+
+// leave counts a claim out.
+func (r *runningClaims) leave(name string) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count--; s.count == 0 && s.closed {
+		s.idle()
+	}
+}
+
+// hold makes c the claim that runs under its name; end takes it away again. A
+// claim that lost its record may have been followed by another.
+func (r *runningClaims) hold(c *Claim) {
+	c.retire()
+	s := r.shard(c.id.name)
+	s.mu.Lock()
+	turn := s.step(c)
+	s.put(c.id.name, c)
+	s.part(c)
+	s.mu.Unlock()
+	if out := c.out.Load(); out != nil {
+		out.outdate()
+	}
+	if turn != nil {
+		turn.pass(nil)
+	}
+}
+
+func (r *runningClaims) end(name string, c *Claim) {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claims[name] == c {
+		delete(s.claims, name)
+	}
+}
+
+// at is the claim that runs here under a name, nil where none does.
+func (r *runningClaims) at(name string) *Claim {
+	s := r.shard(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.claims[name]; c != nil && !c.ahead {
+		return c
+	}
+	return nil
+}
+
+func (r *runningClaims) each(do func(*Claim)) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		list := make([]*Claim, 0, len(s.claims))
+		for _, c := range s.claims {
+			if !c.ahead {
+				list = append(list, c)
+			}
+		}
+		s.mu.Unlock()
+		for _, c := range list {
+			do(c)
+		}
+	}
+}
+
+// close lets nobody in any more and returns a channel that is closed when all
+// have left.
+func (r *runningClaims) close() <-chan struct{} {
+	idle := make(chan struct{})
+	var busy atomic.Int64
+	busy.Store(1) // this loop itself
+	done := func() {
+		if busy.Add(-1) == 0 {
+			close(idle)
+		}
+	}
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		s.closed, s.idle = true, done
+		if s.count > 0 {
+			busy.Add(1)
+		}
+		s.mu.Unlock()
+	}
+	done()
+	return idle
+}
+
+// view is what a duplicate in this process may conclude from a claim without
+// asking the store: while the claim is surely live it is PROCESSING, and once
+// its outcome is known, or is being written by us, that is the answer.
+func (c *Claim) view() (found, bool) {
+	if c == nil {
+		return found{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.outcome.value != nil && c.holding && c.outcome.rec.state == StateReleased && !broken.Is(broken.P8HeldReleaseClaimed):
+		// Not in the store yet. A repeat that claimed from it could be outrun by
+		// our own settle: its claim would land after the janitor had looked for it.
+		return found{}, false
+	case c.outcome.value != nil:
+		return c.outcome, true
+	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
+		return found{}, false
+	}
+	left := c.rec.retention()
+	if !c.bare { // what the store would say, about
+		left -= c.policy().Lease - c.id.op.margin - c.deadline.Sub(c.g.clock.now())
+	}
+	return found{value: c.known, left: max(left, 1), rec: c.rec}, true
+}
