@@ -82,7 +82,7 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	c.mu.Unlock()
 	c.g.keeper.remove(c)
 	if !c.reserved {
-		c.id.op.usual.add(c.g.clock.since(c.start))
+		c.id.op.usual.add(c.g.clock.since(c.start), c.policy().AdaptiveLease)
 	}
 	return target, nil
 }

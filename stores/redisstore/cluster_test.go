@@ -60,6 +60,8 @@ func TestContractOnACluster(t *testing.T) {
 
 // Records spread over the nodes, braces in a name or not, and are found again
 // when their slot has moved (MOVED) and while it moves (ASK).
+//
+// Faults: 52.
 func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 	c := redistest.TheCluster(t)
 	first, second := c.Masters[0], c.Masters[1]

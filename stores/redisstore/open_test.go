@@ -18,6 +18,8 @@ import (
 func strict(o *redisstore.Options) { o.EvictionChecked = "" }
 
 // The server decides whether it is fit; whoever knows better signs for it.
+//
+// Faults: 59.
 func TestUnfitServerIsRefusedAtOpen(t *testing.T) {
 	evicting, _ := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	locked, _ := redistest.Start(t, "--requirepass", "secret-password")
