@@ -32,6 +32,8 @@ type Claim struct {
 	entered  bool   // of a loose run: Close waits for it
 	meant    []byte // of a bare run: what its claim was to be swapped from
 	patience time.Duration
+	lease    time.Duration // of its record, fixed when it is first encoded
+	margin   time.Duration // of that
 	verdict  Verdict
 	won      bool
 	ahead    bool  // nobody of this process came before it; guarded by the shard of running.go, as are
@@ -296,10 +298,10 @@ func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
 
 // fresh is a new record of this request.
 func (c *Claim) fresh(s State, flags byte) record {
-	p := c.policy()
+	c.takesLease()
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
-		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 		note: c.note, scope: c.id.scope,
 	}
 }
@@ -318,8 +320,8 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 		first = c.g.clock.now()
 	}
 	c.won, c.known, c.rec = true, op.Value, mine
-	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
-	c.due = first.Add(c.policy().Lease / 3)
+	c.deadline = first.Add(c.lease - c.margin)
+	c.due = first.Add(c.lease / 3)
 	c.sends = append(c.firstSends[:0], send{mine.counter, first})
 }
 

@@ -32,7 +32,7 @@ func (c *Claim) look(now time.Time, soon time.Duration) (renew bool, next time.T
 	}
 	deadline, end := c.deadline, c.start.Add(c.policy().MaxRun)
 	if c.bare { // there is no lease to lose
-		deadline = end.Add(c.policy().Lease)
+		deadline = end.Add(c.lease)
 	}
 	switch {
 	case passed(deadline, now) && !broken.Is(broken.P5NoDeadline):
@@ -63,7 +63,7 @@ func (c *Claim) lookAgain(failed bool) time.Time {
 	defer c.mu.Unlock()
 	due := c.due
 	if failed {
-		due = c.g.clock.now().Add(c.policy().Lease / 20)
+		due = c.g.clock.now().Add(c.lease / 20)
 		c.due = due
 	}
 	return earliest(due, c.deadline, c.start.Add(c.policy().MaxRun))
@@ -162,7 +162,7 @@ func (g *Guard) renewAll(claims []*Claim) {
 	var ctx context.Context
 	now := g.clock.now()
 	for _, c := range claims {
-		if renew, _, _ := c.look(now, c.policy().Lease/soonShare); !renew { // it ended while it waited for a carrier
+		if renew, _, _ := c.look(now, c.lease/soonShare); !renew { // it ended while it waited for a carrier
 			g.keeper.renewed(c, now)
 			continue
 		}
@@ -318,8 +318,12 @@ func (c *Claim) follow(f found) {
 // held.
 func (c *Claim) stand(value []byte, r record, first time.Time) {
 	c.known, c.rec = value, r
-	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
-	c.due = first.Add(c.policy().Lease / 3)
+	lease := c.lease
+	if broken.Is(broken.S8LeaseSlips) {
+		lease = c.id.op.leaseNow()
+	}
+	c.deadline = first.Add(lease - c.margin)
+	c.due = first.Add(lease / 3)
 	kept := c.sends[:0]
 	for _, s := range c.sends {
 		if !s.first.Before(first) {

@@ -69,7 +69,7 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 	target := c.target(out, p, undone)
 	c.mu.Unlock()
 	c.g.keeper.remove(c)
-	c.id.op.usual.add(c.g.clock.since(c.start))
+	c.id.op.usual.add(c.g.clock.since(c.start), c.policy().AdaptiveLease)
 
 	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
 	result, err := c.attempt(ctx, target, c.g.settleWait)
