@@ -60,6 +60,7 @@ func TestP2_ARenewalWithoutAReplyIsStillOurs(t *testing.T) {
 	})
 }
 
+// Faults: 2, 3, 4.
 func TestP2_AnothersRecordIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -87,6 +88,7 @@ func TestP2_AnothersRecordIsLeftAlone(t *testing.T) {
 	})
 }
 
+// Faults: 12.
 func TestP2_WhatTheStoreLostIsWrittenAnew(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -159,6 +161,7 @@ func TestP2_ARenewalDoesNotUndoItsOwnSettle(t *testing.T) {
 	})
 }
 
+// Faults: 9.
 func TestP3_AClaimWhoseReplyWasLostIsOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for lost := 1; lost <= 2; lost++ {
@@ -174,6 +177,7 @@ func TestP3_AClaimWhoseReplyWasLostIsOurs(t *testing.T) {
 	})
 }
 
+// Faults: 1.
 func TestP4_ALongHandlerKeepsItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -214,6 +218,7 @@ func TestP4_MaxRunEndsTheRunAndItsRenewals(t *testing.T) {
 	})
 }
 
+// Faults: 5.
 func TestP5_AnOwnerStopsBeforeItsLeaseDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -270,6 +275,7 @@ func TestP5_TheDeadlineCountsFromTheFirstSend(t *testing.T) {
 	})
 }
 
+// Faults: 6.
 func TestP5_ABlipIsNotALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -306,6 +312,7 @@ func TestP6_ARefusalWritesNothing(t *testing.T) {
 	})
 }
 
+// Faults: 15.
 func TestP7_TheRunOutlivesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -357,6 +364,7 @@ func TestP9_TheIdentityIsComputedOnce(t *testing.T) {
 	})
 }
 
+// Faults: 13.
 func TestP10_EveryExitSettles(t *testing.T) {
 	type row struct {
 		name string
@@ -394,6 +402,7 @@ func TestP10_EveryExitSettles(t *testing.T) {
 	}
 }
 
+// Faults: 8, 14.
 func TestP11_EveryWriteLivesForTheRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -127,6 +127,7 @@ func TestT2_RecordsOutliveTokens(t *testing.T) {
 	}
 }
 
+// Faults: 12.
 func TestT6_DataThatWasLostMakesTokensForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -29,12 +29,17 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 		return g.consultHere(ctx, c, local)
 	}
 	if waiting, err = c.decide(ctx, found{}, false, false); waiting {
-		if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
-			g.running.join(c).saw(c.seen, c.start)
-		}
-		g.running.pass(c, nil)
+		g.saw(c)
 	}
 	return waiting, err
+}
+
+// saw ends the turn of a claim that went ahead and found somebody to wait for.
+func (g *Guard) saw(c *Claim) {
+	if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
+		g.running.join(c).saw(c.seen, c.start)
+	}
+	g.running.pass(c, nil)
 }
 
 // consultHere judges c by a claim of this process, where that knows enough.

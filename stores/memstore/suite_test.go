@@ -43,6 +43,7 @@ func TestContractBehindTheFaultDecorator(t *testing.T) {
 	storetest.Run(t, factory(storetest.NewFaults().Wrap))
 }
 
+// Faults: 10.
 func TestS9_AClaimIsOneStepInTheStore(t *testing.T) {
 	holds(t, "of many Creates at once exactly one is Done")
 }
