@@ -27,6 +27,8 @@ type Claim struct {
 	nonce    owner
 	followed string // note of the record that this claim followed
 	force    bool
+	reserved bool   // it is held for an all-or-nothing batch and not started
+	looks    bool   // it waits for an answer and claims nothing
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
 	loose    bool   // it runs without a record and leaves none: Observe, Off
 	entered  bool   // of a loose run: Close waits for it
@@ -64,6 +66,7 @@ type Claim struct {
 	pending    *pending  // a renewal of unknown outcome: sent again as it is
 	lost       error     // why the claim is no longer ours
 	markErr    error     // what a failed mark returned
+	excused    error     // what a failed mark of many returned
 	note       []byte
 	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
@@ -160,12 +163,12 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 
 // asker gathers what judges this claim beside the record.
 func (c *Claim) asker() asker {
-	now := c.g.clock.corrected()
 	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
 	if c.again != nil {
 		a.earlier = c.earlier
 	}
 	if a.token {
+		now := c.g.clock.corrected()
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
@@ -226,7 +229,19 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 		told = &hooked{}
 		ctx = g.withHooks(ctx, in)
 	}
-	c := &Claim{g: g, id: in.id, hooked: told, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	c := g.newClaim(ctx, in)
+	c.hooked = told
+	err := g.claim(ctx, c)
+	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
+		c.beside(ctx)
+		return c, nil
+	}
+	return c, err
+}
+
+// newClaim is the claim of an intent that was verified.
+func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
+	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
@@ -235,12 +250,7 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 	if broken.Is(broken.P9RecomputedName) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
-	err := g.claim(ctx, c)
-	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
-		c.beside(ctx)
-		return c, nil
-	}
-	return c, err
+	return c
 }
 
 // claim fills in c.
@@ -268,6 +278,12 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 		err = g.await(obs, c)
 		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
 	}
+	return g.conclude(ctx, c, err)
+}
+
+// conclude begins the run of a claim that was won in time, and counts any other
+// out.
+func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	if c.won && !c.bare && c.late() {
 		c.won, c.known = false, nil
 		g.janitor.mend(c.id, c.rec, nil)

@@ -140,7 +140,7 @@ func (k *keeper) run(last *time.Time) (time.Duration, bool) {
 			c.queued = true
 			k.queue = append(k.queue, c)
 		}
-		c.keepAt = next
+		c.keepAt = latest(next, now.Add(shortestNap))
 		back = append(back, c)
 	}
 	for _, c := range back {

@@ -45,6 +45,10 @@ type Policy struct {
 	Retention time.Duration // whole seconds; how long every record is kept, whatever its state
 	TokenLife time.Duration
 
+	// Atomic has items that are sent together claimed together: all of them are
+	// won or none, see [Atomic].
+	Atomic YesNo
+
 	MaxBody     int64 // bytes of a request body; more is refused
 	MaxKeptBody int64 // bytes of an answer that are kept; more makes repeats Used
 }
@@ -130,6 +134,7 @@ func (p Policy) withDefaults() Policy {
 	p.Wait = or(p.Wait, 5*time.Second)
 	p.On4xx, p.OnOther4xx, p.On5xx = or(p.On4xx, base.On4xx), or(p.OnOther4xx, base.OnOther4xx), or(p.On5xx, base.On5xx)
 	p.OnCrash, p.OnOutage, p.OnDisconnect = or(p.OnCrash, Hold), or(p.OnOutage, Closed), or(p.OnDisconnect, Finish)
+	p.Atomic = or(p.Atomic, No)
 	p.Lease, p.MaxRun = or(p.Lease, base.Lease), or(p.MaxRun, base.MaxRun)
 	p.Retention, p.TokenLife = or(p.Retention, base.Retention), or(p.TokenLife, 15*time.Minute)
 	p.Fingerprint = p.Fingerprint.prepared()

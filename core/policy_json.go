@@ -138,6 +138,7 @@ var policyMembers = [...]policyMember{
 	{"onCrash", true, func(p *Policy) any { return (*string)(&p.OnCrash) }},
 	{"onOutage", true, func(p *Policy) any { return (*string)(&p.OnOutage) }},
 	{"onDisconnect", true, func(p *Policy) any { return (*string)(&p.OnDisconnect) }},
+	{"atomic", true, func(p *Policy) any { return &p.Atomic }},
 	{"lease", true, func(p *Policy) any { return leaseMember{p} }},
 	{"maxRun", true, func(p *Policy) any { return &p.MaxRun }},
 	{"retention", true, func(p *Policy) any { return &p.Retention }},

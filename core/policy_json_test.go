@@ -15,7 +15,7 @@ import (
 const wholeOrder = `{"operation":"shop:order:create","preset":"api","mode":"enforce","share":1,` +
 	`"key":["token","header:Idempotency-Key"],"keyRequired":true,"methods":["POST","PATCH"],` +
 	`"context":"path:id","traits":[],"fingerprint":{"mode":"canonical","only":[],"ignore":["/csrf"]},` +
-	`"onDuplicate":"wait","wait":"5s","on4xx":"release","onOther4xx":"keep","on5xx":"release","onCrash":"hold","onOutage":"closed","onDisconnect":"finish",` +
+	`"onDuplicate":"wait","wait":"5s","on4xx":"release","onOther4xx":"keep","on5xx":"release","onCrash":"hold","onOutage":"closed","onDisconnect":"finish","atomic":false,` +
 	`"lease":"30s","maxRun":"10m","retention":"24h","tokenLife":"15m","maxBody":"1MiB","maxKeptBody":"1MiB","localReplay":"0s"}`
 
 func TestAWholePolicyIsReadAndWrittenByTheSameNames(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAWholePolicyIsReadAndWrittenByTheSameNames(t *testing.T) {
 		Methods: []string{"POST", "PATCH"}, Context: "path:id", Traits: []string{},
 		Fingerprint: FingerprintChoice{Mode: FingerprintCanonical, Only: []string{}, Ignore: []string{"/csrf"}},
 		OnDuplicate: Wait, Wait: 5 * time.Second, On4xx: Release, OnOther4xx: Keep, On5xx: Release,
-		OnCrash: Hold, OnOutage: Closed, OnDisconnect: Finish,
+		OnCrash: Hold, OnOutage: Closed, OnDisconnect: Finish, Atomic: No,
 		Lease: 30 * time.Second, MaxRun: 10 * time.Minute, Retention: 24 * time.Hour, TokenLife: 15 * time.Minute,
 		MaxBody: 1 << 20, MaxKeptBody: 1 << 20,
 	}
