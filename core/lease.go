@@ -379,6 +379,10 @@ func (c *Claim) MarkEffects(ctx context.Context, note ...string) error {
 		c.note = []byte(text)
 	}
 	c.marked = true
+	if broken.Is(broken.S8MarkUnwritten) {
+		c.mu.Unlock()
+		return nil
+	}
 	c.pending = c.next(nil)
 	p := c.pending
 	c.mu.Unlock()

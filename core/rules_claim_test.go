@@ -333,6 +333,27 @@ func TestP7_TheRunOutlivesItsConnection(t *testing.T) {
 	})
 }
 
+// Given a client that leaves while its outcome is on its way to the store, when
+// the answer is given, then the outcome is there.
+//
+// Faults: 15.
+func TestP7_TheSettleOutlivesItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		ctx, leave := context.WithCancel(context.Background())
+		s.script(only("settle", fault{slow: 8 * time.Millisecond}))
+		_, verdict, err := Do(ctx, g, testIntent("k"), JSON[int](), func(context.Context) (int, error) {
+			time.AfterFunc(2*time.Millisecond, leave)
+			return 1, nil
+		})
+		if r, _ := s.record(t); r.state != StateSucceeded || verdict != Executed || err != nil {
+			t.Errorf("answered %s (%v), and the record is %s", verdict, err, r.state)
+		}
+		pass(time.Second)
+	})
+}
+
 type testKey struct{}
 
 func TestP9_TheIdentityIsComputedOnce(t *testing.T) {
