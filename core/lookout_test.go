@@ -72,6 +72,8 @@ func answers(g *Guard, n int, run func() string) (told []answered, after []time.
 
 // TestS8_AHotRecordCostsOneCallAnInterval: a thousand losers in one process, a
 // run in another (FAULTS 55).
+//
+// Faults: 55.
 func TestS8_AHotRecordCostsOneCallAnInterval(t *testing.T) {
 	const losers, runs = 1000, 2250 * time.Millisecond
 	for _, row := range []struct {
