@@ -77,6 +77,7 @@ const (
 	S8HookDoubtIgnored
 	S9PipelineAsOne
 	S9CallsLeaveAlone
+	S9WaitUnheard
 	S7PartsUnframed
 	S7EmptyIsAKey
 	T6StrangePolicyUnsaid
@@ -86,6 +87,13 @@ const (
 	P13ResolverAsOwner
 	S9TwoReconcilers
 	S9EntryUnheard
+	P2LossUnmended
+	P7SettleAttached
+	T6CardExpires
+	S8MarkUnwritten
+	S8MarkedReleased
+	S8FailedMarkPassed
+	S8UndoneDoubted
 )
 
 // Rules is the list `make broken` walks.
@@ -173,6 +181,7 @@ var Rules = []Entry{
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S9WaitUnheard, "S9-wait-unheard", "stores/redisstore", "TestS9_AClaimAskedAgainWaitsAgain", "what WAIT says plays no part"},
 	{S8WaiterLooksFirst, "S8-waiter-looks-first", "core", "TestS8_AWaiterLooksAfterItSubscribed", "a waiter looks before it subscribes, and not again"},
 	{S8EachLooks, "S8-each-looks", "core", "TestS8_AHotRecordCostsOneCallAnInterval", "every loser looks by itself"},
 	{S8OldNewsShared, "S8-old-news-shared", "core", "TestS8_OldNewsIsNotShared", "what was seen is shared however long ago it was"},
@@ -194,7 +203,16 @@ var Rules = []Entry{
 	{S8LeaseSlips, "S8-lease-slips", "core", "TestS8_AClaimKeepsTheLeaseItWasMadeWith", "a renewal's deadline is that of a claim made now"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestP13_AResolverWaitsOneMoreLease", "a crashed run is resolved as soon as its lease ran out"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestI3_NobodyWinsTwice", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core", "TestModelResolver", "a crashed run is resolved as soon as its lease ran out"},
 	{P13ResolverAsOwner, "P13-resolver-as-owner", "core/reconcile", "TestP13_AResolverSettlesAsSomebodyElse", "a resolver settles with the owner's nonce and fence"},
 	{S9TwoReconcilers, "S9-two-reconcilers", "core/reconcile", "TestS9_OneReconcilerAtATime", "reconcilers ask without a claim of their own"},
 	{S9EntryUnheard, "S9-entry-unheard", "stores/redisstore", "TestS9_AClaimWhoseEntryIsUnheardIsNotWon", "a claim is won although its index entry is not known to be there"},
+	{P2LossUnmended, "P2-loss-unmended", "core", "TestP2_WhatTheStoreLostIsWrittenAnew", "an outcome whose claim the store lost is not written"},
+	{P7SettleAttached, "P7-settle-attached", "core", "TestP7_TheSettleOutlivesItsConnection", "the store's calls end with the connection"},
+	{T6CardExpires, "T6-card-expires", "core", "TestT6_TheCardIsRenewedWhenHalfOfItsLifeIsLeft", "a card is left to expire"},
+	{S8MarkUnwritten, "S8-mark-unwritten", "core", "TestP13_MarkedEffectsAreHeldUnderRetakeToo", "a mark is only remembered"},
+	{S8MarkedReleased, "S8-marked-released", "core", "TestMarkEffects", "a marked run is released"},
+	{S8FailedMarkPassed, "S8-failed-mark-passed", "core", "TestMarkEffects", "a handler that goes on after a failed mark is believed"},
+	{S8UndoneDoubted, "S8-undone-doubted", "core", "TestNoEffectsReleasesOverMarkAndEndedContext", "what says that it had no effect is left in doubt"},
+	{P12UnreadableIsAbsent, "P12-unreadable-is-absent", "core", "TestP12_UnreadableAndNewerRecordsAreHeld", "a record that cannot be read is taken over"},
 }
