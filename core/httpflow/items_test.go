@@ -121,6 +121,9 @@ func TestItemsAnswersOfEveryKind(t *testing.T) {
 	if err != nil || res.StatusCode != 405 || res.Header.Get("Allow") == "" {
 		t.Errorf("GET: %v, %v", res, err)
 	}
+	if err == nil {
+		_ = res.Body.Close()
+	}
 }
 
 // What is observed is not refused, whatever is wrong with an item.
