@@ -163,12 +163,12 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 
 // asker gathers what judges this claim beside the record.
 func (c *Claim) asker() asker {
-	now := c.g.clock.corrected()
 	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
 	if c.again != nil {
 		a.earlier = c.earlier
 	}
 	if a.token {
+		now := c.g.clock.corrected()
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())

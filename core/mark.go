@@ -74,6 +74,9 @@ func (c *Claim) beginMark(text string) (*pending, error) {
 		c.note = []byte(text)
 	}
 	c.marked = true
+	if broken.Is(broken.S8MarkUnwritten) {
+		return nil, nil
+	}
 	c.pending = c.next(nil)
 	return c.pending, nil
 }

@@ -111,13 +111,13 @@ func (c *Claim) endSettle(target *pending, end Ending, result string, err error)
 
 // planned is how a run ends that wants to end so. c.mu is held.
 func (c *Claim) planned(out Outcome, undone bool) Outcome {
-	if out == Releases && !undone && (c.marked || c.stopped()) {
+	if out == Releases && !undone && (c.marked && !broken.Is(broken.S8MarkedReleased) || c.stopped()) {
 		out = Doubts // it may have had an effect, or was stopped half-way
 	}
-	if c.markErr != nil && !undone {
+	if c.markErr != nil && !undone && !broken.Is(broken.S8FailedMarkPassed) {
 		out = Doubts
 	}
-	if undone {
+	if undone && !broken.Is(broken.S8UndoneDoubted) {
 		out = Releases
 	}
 	if out == Releases && c.rec.flags&flagForced != 0 && !broken.Is(broken.S8ForcedReleased) {
@@ -226,7 +226,7 @@ func (w *settling) hear(_ context.Context, res Result, err error) {
 		if !w.create && !c.bare {
 			c.g.counts.recreated.Add(1)
 		}
-		if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() {
+		if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() || broken.Is(broken.P2LossUnmended) {
 			w.end("recreated", nil) // nothing of ours is left to end
 			return
 		}

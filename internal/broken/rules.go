@@ -87,6 +87,13 @@ const (
 	P13ResolverAsOwner
 	S9TwoReconcilers
 	S9EntryUnheard
+	P2LossUnmended
+	P7SettleAttached
+	T6CardExpires
+	S8MarkUnwritten
+	S8MarkedReleased
+	S8FailedMarkPassed
+	S8UndoneDoubted
 )
 
 // Rules is the list `make broken` walks.
@@ -196,7 +203,16 @@ var Rules = []Entry{
 	{S8LeaseSlips, "S8-lease-slips", "core", "TestS8_AClaimKeepsTheLeaseItWasMadeWith", "a renewal's deadline is that of a claim made now"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestP13_AResolverWaitsOneMoreLease", "a crashed run is resolved as soon as its lease ran out"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestI3_NobodyWinsTwice", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core", "TestModelResolver", "a crashed run is resolved as soon as its lease ran out"},
 	{P13ResolverAsOwner, "P13-resolver-as-owner", "core/reconcile", "TestP13_AResolverSettlesAsSomebodyElse", "a resolver settles with the owner's nonce and fence"},
 	{S9TwoReconcilers, "S9-two-reconcilers", "core/reconcile", "TestS9_OneReconcilerAtATime", "reconcilers ask without a claim of their own"},
 	{S9EntryUnheard, "S9-entry-unheard", "stores/redisstore", "TestS9_AClaimWhoseEntryIsUnheardIsNotWon", "a claim is won although its index entry is not known to be there"},
+	{P2LossUnmended, "P2-loss-unmended", "core", "TestP2_WhatTheStoreLostIsWrittenAnew", "an outcome whose claim the store lost is not written"},
+	{P7SettleAttached, "P7-settle-attached", "core", "TestP7_TheSettleOutlivesItsConnection", "the store's calls end with the connection"},
+	{T6CardExpires, "T6-card-expires", "core", "TestT6_TheCardIsRenewedWhenHalfOfItsLifeIsLeft", "a card is left to expire"},
+	{S8MarkUnwritten, "S8-mark-unwritten", "core", "TestP13_MarkedEffectsAreHeldUnderRetakeToo", "a mark is only remembered"},
+	{S8MarkedReleased, "S8-marked-released", "core", "TestMarkEffects", "a marked run is released"},
+	{S8FailedMarkPassed, "S8-failed-mark-passed", "core", "TestMarkEffects", "a handler that goes on after a failed mark is believed"},
+	{S8UndoneDoubted, "S8-undone-doubted", "core", "TestNoEffectsReleasesOverMarkAndEndedContext", "what says that it had no effect is left in doubt"},
+	{P12UnreadableIsAbsent, "P12-unreadable-is-absent", "core", "TestP12_UnreadableAndNewerRecordsAreHeld", "a record that cannot be read is taken over"},
 }
