@@ -122,45 +122,6 @@ func TestP2_WhatTheStoreLostIsWrittenAnew(t *testing.T) {
 	}
 }
 
-func TestP2_ASettleThatOvertakesARenewalIsNotStale(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf()
-		g := guardOn(t, s)
-		c := won(t, g, testIntent("k"))
-		s.script(only("renew", fault{slow: 8 * time.Millisecond}))
-		pass(336 * time.Millisecond) // the renewal is on its way
-		if err := c.Complete(context.Background(), Payload{}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
-		if n := g.Stats().Stale; n != 0 || s.count("renew") == 0 {
-			t.Errorf("stale counted %d times after %d renewals", n, s.count("renew"))
-		}
-		wantVerdict(t, c, Executed)
-	})
-}
-
-// Given a renewal on its way, when the run ends in doubt and that is written
-// first, then the renewal finds its own nonce there and leaves it: under retake
-// a claim put back would be taken over (found by TestScripts_InvariantsHold).
-func TestP2_ARenewalDoesNotUndoItsOwnSettle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf()
-		g := guardOn(t, s, policy(retaking))
-		c := won(t, g, testIntent("k"))
-		s.script(only("renew", fault{slow: 8 * time.Millisecond}))
-		pass(336 * time.Millisecond) // the renewal is on its way
-		if err := c.Doubt(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		pass(3 * time.Second)
-		if r, _ := s.record(t); r.state != StateUncertain || s.count("renew") == 0 {
-			t.Errorf("%d renewals, and the record is %s", s.count("renew"), r.state)
-		}
-		wantVerdict(t, claimed(t, guardOn(t, s, policy(retaking)), testIntent("k")), Uncertain)
-	})
-}
-
 // Faults: 9.
 func TestP3_AClaimWhoseReplyWasLostIsOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,6 +37,7 @@ var models = [][2]string{
 	{"the same where the claim was a swap", "TestModelJanitorSwap"},
 	{"the same under an open policy, with the outcome of the run without a record", "TestModelJanitorOpen"},
 	{"a release that this process holds and has not written", "TestModelJanitorHeldRelease"},
+	{"a resolver that settles what another may still settle", "TestModelResolver"},
 	{"all orders of claim, renewal, lapse, take-over and settle, with a broken variant for each rule, by the model checker spin", "TestSpin_TheProtocolHoldsInEveryOrder"},
 	{"the contract of a store, call by call, against a map", "TestStoreThatKeepsTheContractPasses"},
 }

@@ -18,7 +18,7 @@ import (
 // records lie; no command touches both.
 
 // Indexed sends the entry and op in one write on one connection, the entry
-// first; in a Cluster side by side. It returns an error where the outcome of
+// first; in a Cluster, and through a Twemproxy, side by side. It returns an error where the outcome of
 // either is unknown, or the entry was refused.
 func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, ttl time.Duration, op idem.Op) (idem.Result, error) {
 	if err := errors.Join(admit(&op), admitEntry(index, e, ttl)); err != nil {
@@ -29,10 +29,11 @@ func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, tt
 	if err != nil {
 		return idem.Result{}, err
 	}
-	if s.cluster != nil {
+	if s.cluster != nil || s.options.Twemproxy {
 		return s.indexedBeside(ctx, index, e, ttl, op)
 	}
 	x := newExchange()
+	x.sync = s.waits(ctx, &op)
 	entry := entryCommands(index, []idem.IndexEntry{e}, ttl)
 	for _, words := range entry {
 		x.add(ctx, words...)
@@ -84,7 +85,7 @@ func (s *Store) Index(ctx context.Context, index string, entries []idem.IndexEnt
 		return err
 	}
 	for _, a := range answers {
-		if err := heardEntry(a.reply, a.err); err != nil {
+		if err := heardEntry(a); err != nil {
 			return err
 		}
 	}
@@ -110,12 +111,12 @@ func entryCommands(index string, entries []idem.IndexEntry, ttl time.Duration) [
 }
 
 // heardEntry reads the reply to one of entryCommands: each answers by a number.
-func heardEntry(r reply, err error) error {
-	if err == nil && r.kind != integer {
-		err = r.unexpected("an index command")
+func heardEntry(t told) error {
+	if t.err == nil && t.kind != integer {
+		t.err = t.unexpected("an index command")
 	}
-	if err != nil {
-		return fmt.Errorf("the entry of a claim: %w", err)
+	if t.err != nil {
+		return fmt.Errorf("the entry of a claim: %w", t.err)
 	}
 	return nil
 }

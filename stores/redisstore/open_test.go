@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,20 @@ func TestOptionsAreRefusedAllAtOnce(t *testing.T) {
 		if _, err := redisstore.Open(t.Context(), o); !errors.Is(err, redisstore.ErrOptions) {
 			t.Errorf("without an address: %v, want ErrOptions", err)
 		}
+	}
+}
+
+// What the caller hands in stays as it is: the driver shuffles addresses.
+func TestOptionsAreCopied(t *testing.T) {
+	c := redistest.TheCluster(t)
+	want := slices.Concat(c.Masters, c.Replicas)
+	for range 10 {
+		addrs := slices.Clone(want)
+		s := openCluster(t, addrs)
+		if !slices.Equal(addrs, want) {
+			t.Fatalf("the addresses are in another order: %v, were %v", addrs, want)
+		}
+		_ = s.Close()
 	}
 }
 
