@@ -144,6 +144,7 @@ func (b *batch) giveBack(items []*item) {
 			continue
 		}
 		at.held, at.given = false, true
+		at.c.because(releasedByCancel)
 		if !broken.Is(broken.S8ReservedLeft) {
 			list = append(list, ended{Settlement: Settlement{Claim: at.c, Outcome: Releases}, undone: true})
 		}
