@@ -6,7 +6,7 @@
  * htmx still collects, swaps and queues; only its fetch is ours. A click that waited in its queue
  * joins the order that it was meant for, because its time is that of the click.
  */
-import { follow, sendUntil } from './orders.js'
+import { look, sendUntil } from './orders.js'
 
 addEventListener('htmx:before:request', (/** @type {any} */ ev) => {
   const { ctx } = ev.detail
@@ -14,4 +14,5 @@ addEventListener('htmx:before:request', (/** @type {any} */ ev) => {
     ctx.fetch = (/** @type {string} */ url, /** @type {RequestInit} */ init) => sendUntil(ctx.sourceElement, url, init, ctx.sourceEvent)
   }
 })
-follow('htmx:after:swap')
+addEventListener('htmx:after:process', look)
+look() // htmx may have shown the page already

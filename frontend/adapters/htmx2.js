@@ -7,7 +7,7 @@
  * send is ours, and the answer is put where htmx looks for it; an abort by htmx changes nothing. A click that waited in
  * its queue joins the order that it was meant for, because its time is that of the click.
  */
-import { follow, send } from './orders.js'
+import { look, send } from './orders.js'
 
 addEventListener('htmx:beforeSend', (/** @type {any} */ { detail: { xhr, pathInfo, requestConfig: { elt, verb, headers, triggeringEvent } } }) => {
   if (!elt.dataset.idemOp) return
@@ -19,4 +19,4 @@ addEventListener('htmx:beforeSend', (/** @type {any} */ { detail: { xhr, pathInf
         Object.defineProperties(xhr, { response: text, responseText: text, responseURL: { value: res.url }, status: { value: res.status } })
       }).then(xhr.onload, xhr.onerror)
 })
-follow('htmx:load')
+addEventListener('htmx:load', look)

@@ -7,7 +7,7 @@ const mark = '[data-idem-op]'
 /** The sender of an element, kept as its property `idem`; the context is read anew each time. */
 const orderOf = (/** @type {any} */ elt) => {
   const { idemOp: operation, idemEndpoint: endpoint, idemUser, idemContext } = elt.dataset
-  const order = elt.idem ??= createIdem({ operation, endpoint, user: [idemUser, elt.id] + '', on: elt })
+  const order = elt.idem ??= createIdem({ operation, endpoint, user: idemUser + ' ' + elt.id, on: elt })
   order.setContext(idemContext)
   return order
 }
@@ -40,15 +40,11 @@ export const sendUntil = (elt, url, { signal, ...init }, gesture) => new Promise
   send(elt, url, init, gesture).then(yes, no)
 })
 
-/**
- * Looks after the marked elements: what an earlier page left on its way is asked about when they
- * are shown (an event named `shown`), and who comes near finds a token ready.
- * @param {string} shown
- */
-export const follow = shown => {
-  addEventListener(shown, () => document.querySelectorAll(mark).forEach(elt => orderOf(elt).ask()))
-  addEventListener('focusin', (/** @type {any} */ ev) => {
-    const elt = ev.target.closest(mark)
-    if (elt) orderOf(elt).prefetch()
-  })
-}
+/** Asks what became of what an earlier page left on its way, for the marked elements that are shown. */
+export const look = () => document.querySelectorAll(mark).forEach(elt => orderOf(elt).ask())
+
+// Who comes near finds a token ready.
+addEventListener('focusin', (/** @type {any} */ ev) => {
+  const elt = ev.target.closest(mark)
+  if (elt) orderOf(elt).prefetch()
+})

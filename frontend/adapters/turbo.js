@@ -6,7 +6,7 @@
  * Turbo still visits, renders frames and streams; only the request of the form is ours. (Its
  * header X-Turbo-Request-Id is left out: it tells a page its own refreshes apart.)
  */
-import { follow, sendUntil } from './orders.js'
+import { look, sendUntil } from './orders.js'
 
 /** @type {Event} */
 let gesture
@@ -15,4 +15,4 @@ addEventListener('submit', ev => { gesture = ev }, true)
 addEventListener('turbo:before-fetch-request', (/** @type {any} */ { detail, target }) => {
   if (target.dataset?.idemOp) detail.fetchRequest = { response: sendUntil(target, detail.url, detail.fetchOptions, gesture) }
 })
-follow('turbo:load')
+addEventListener('turbo:load', look)

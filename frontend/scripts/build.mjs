@@ -64,7 +64,7 @@ try {
     join(root, 'node_modules/typescript/bin/tsc'), '--project', join(root, 'tsconfig.json'),
     '--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', types
   ], { stdio: 'inherit' })
-  for (const file of ['idem', 'form', 'batch', 'idem-status', 'adapters/htmx', 'adapters/htmx2', 'adapters/turbo', 'adapters/axios']) {
+  for (const file of ['idem', 'form', 'auto', 'batch', 'idem-status', 'adapters/htmx', 'adapters/htmx2', 'adapters/turbo', 'adapters/axios']) {
     built[`types/${file}.d.ts`] = readFileSync(join(types, file + '.d.ts'), 'utf8')
   }
 } finally {
