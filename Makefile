@@ -11,7 +11,7 @@ every = $(shell find . -name node_modules -prune -o -name testdata -prune -o -na
 worked = $(shell $(GO) list -m -f '{{.Dir}}' | sed 's|^$(CURDIR)$$|.|; s|^$(CURDIR)/||')
 sources = find . -name node_modules -prune -o -name .git -prune -o -name '*.go' -print
 
-.PHONY: help test race lint fmt bench drill broken conformance frontend examples tidy
+.PHONY: help test race lint fmt bench bench-check drill fuzz broken conformance frontend examples tidy
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -25,6 +25,11 @@ race: ## run Go tests only, with the race detector: make race PKG=./core/... RUN
 
 drill: ## run the long drills at full length (hours on a small machine): make drill RUN=TestStorm
 	@$(GO) run ./internal/summary -drill $(if $(RUN),-run '$(RUN)') $(PKG)
+
+fuzz: ## fuzz each parser for 20 s: make fuzz PKG=./core TARGET=FuzzParseKey TIME=5m
+	@set -e; for p in $$($(GO) list $(or $(PKG),./core/... ./stores/...)); do \
+	for f in $$($(GO) test -list '$(or $(TARGET),^Fuzz)' $$p | grep '^Fuzz' || true); do echo "$$f in $$p"; \
+	$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(TIME),20s) $$p; done; done
 
 broken: ## break each rule of the protocol in turn and see its test fail: make broken RULE=name
 	@$(GO) run ./internal/broken/run $(if $(RULE),-rule '$(RULE)')
@@ -56,6 +61,9 @@ conformance: ## play every statement on every adapter and store, and write docs/
 
 frontend: ## build dist/ of idem.js, check sizes and package, and print each file's integrity value
 	@cd frontend && npm ci --no-audit --no-fund --silent && npm run --silent build && npm run --silent size && npm run --silent package && npm run --silent integrity
+
+bench-check: ## fail on a broken budget that does not depend on the machine: allocations, round trips, bytes
+	$(GO) test -count=1 -v -run Budget ./bench
 
 examples: ## build every example and have the shop check itself on each store and adapter
 	$(GO) build -o bin/ ./examples/...

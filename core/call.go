@@ -24,7 +24,9 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 
 // bounded is the context of a call of the store, or of an exchange.
 func (g *Guard) bounded(ctx context.Context, step string, limit time.Duration) (context.Context, context.CancelFunc) {
-	ctx = context.WithoutCancel(ctx)
+	if !broken.Is(broken.P7SettleAttached) {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if !g.steps {
 		return ctx, func() {}
 	}

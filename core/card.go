@@ -323,7 +323,7 @@ func (g *Guard) acceptCard(ctx context.Context, op, next *operation, res Result)
 	change = g.retain(ctx, op, &c, p) || change
 	change = g.roll(ctx, op, &c, p) || change
 	change = g.notice(ctx, op.orRunning(next), &c, first || swapping) || change
-	if res.Left > 0 && res.Left < cardLife/2 {
+	if res.Left > 0 && res.Left < cardLife/2 && !broken.Is(broken.T6CardExpires) {
 		change = true
 	}
 	if op.card.isDisturbed() && !broken.Is(broken.T6SinceStays) {

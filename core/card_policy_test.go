@@ -131,3 +131,22 @@ type detailed struct{ *shelf }
 func (detailed) Describe() Description {
 	return Description{Name: "detailed", WorstCall: time.Millisecond, Details: "no retries\npool of 7\n"}
 }
+
+// One name has one prefix and one operation: whatever two services choose, their
+// records and cards are apart, or they are one operation in one place.
+func TestANameHasOnePrefixAndOneOperation(t *testing.T) {
+	for _, name := range []string{"a:b:c", "idem:a:b:c", "idem:shop:a:b:card", "a:a:a:a:a:a", "x-y:a.b:c_d:e-f", "card:card:card:card"} {
+		whole, splits := name, 0
+		for i := 1; i < len(whole); i++ {
+			if validPrefix(whole[:i]) == nil && ValidOperation(whole[i:]) == nil {
+				splits++
+			}
+		}
+		if want := min(1, strings.Count(name, ":")-2); splits != want {
+			t.Errorf("%q reads as a prefix and an operation in %d ways, want %d", name, splits, want)
+		}
+		if KeyHash(name+":card") != "" {
+			t.Errorf("the card of %q reads as a record", name)
+		}
+	}
+}

@@ -393,6 +393,8 @@ func sum(m map[string]int) (n int) {
 // TestI10_WithFaultsAtEveryCall is I1 to I9 and I13 with faults at every store
 // call: refused, applied but the reply lost, applied long after, slow; and one
 // process that dies. IDEM_DRILL=1 plays more of it.
+//
+// Faults: 9, 10, 21, 22.
 func TestI10_WithFaultsAtEveryCall(t *testing.T) {
 	seeds := uint64(60)
 	if drill() {

@@ -27,11 +27,15 @@ type Claim struct {
 	nonce    owner
 	followed string // note of the record that this claim followed
 	force    bool
+	reserved bool   // it is held for an all-or-nothing batch and not started
+	looks    bool   // it waits for an answer and claims nothing
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
 	loose    bool   // it runs without a record and leaves none: Observe, Off
 	entered  bool   // of a loose run: Close waits for it
 	meant    []byte // of a bare run: what its claim was to be swapped from
 	patience time.Duration
+	lease    time.Duration // of its record, fixed when it is first encoded
+	margin   time.Duration // of that
 	verdict  Verdict
 	won      bool
 	ahead    bool  // nobody of this process came before it; guarded by the shard of running.go, as are
@@ -62,6 +66,7 @@ type Claim struct {
 	pending    *pending  // a renewal of unknown outcome: sent again as it is
 	lost       error     // why the claim is no longer ours
 	markErr    error     // what a failed mark returned
+	excused    error     // what a failed mark of many returned
 	note       []byte
 	hooked     *hooked // nil where no hook is called about this claim
 	final      pending // the outcome, as written or still being written
@@ -121,6 +126,10 @@ func (c *Claim) Context() context.Context {
 	return &c.run
 }
 
+// Record returns the name of the claim's record, which holds a keyed hash and
+// never the key; "" of an intent that was refused from its head alone.
+func (c *Claim) Record() string { return c.id.name }
+
 // Fence returns the number that orders the runs of this record, 0 unless won.
 func (c *Claim) Fence() uint64 {
 	c.mu.Lock()
@@ -158,12 +167,12 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 
 // asker gathers what judges this claim beside the record.
 func (c *Claim) asker() asker {
-	now := c.g.clock.corrected()
 	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
 	if c.again != nil {
 		a.earlier = c.earlier
 	}
 	if a.token {
+		now := c.g.clock.corrected()
 		age := now.Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
@@ -224,7 +233,19 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 		told = &hooked{}
 		ctx = g.withHooks(ctx, in)
 	}
-	c := &Claim{g: g, id: in.id, hooked: told, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	c := g.newClaim(ctx, in)
+	c.hooked = told
+	err := g.claim(ctx, c)
+	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
+		c.beside(ctx)
+		return c, nil
+	}
+	return c, err
+}
+
+// newClaim is the claim of an intent that was verified.
+func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
+	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
@@ -233,12 +254,7 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 	if broken.Is(broken.P9RecomputedName) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
-	err := g.claim(ctx, c)
-	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
-		c.beside(ctx)
-		return c, nil
-	}
-	return c, err
+	return c
 }
 
 // claim fills in c.
@@ -266,6 +282,12 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 		err = g.await(obs, c)
 		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
 	}
+	return g.conclude(ctx, c, err)
+}
+
+// conclude begins the run of a claim that was won in time, and counts any other
+// out.
+func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	if c.won && !c.bare && c.late() {
 		c.won, c.known = false, nil
 		g.janitor.mend(c.id, c.rec, nil)
@@ -296,10 +318,10 @@ func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
 
 // fresh is a new record of this request.
 func (c *Claim) fresh(s State, flags byte) record {
-	p := c.policy()
+	c.takesLease()
 	return record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
-		lease: uint16(p.Lease / minLease), t0: uint32(p.retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 		note: c.note, scope: c.id.scope,
 	}
 }
@@ -318,8 +340,8 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 		first = c.g.clock.now()
 	}
 	c.won, c.known, c.rec = true, op.Value, mine
-	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
-	c.due = first.Add(c.policy().Lease / 3)
+	c.deadline = first.Add(c.lease - c.margin)
+	c.due = first.Add(c.lease / 3)
 	c.sends = append(c.firstSends[:0], send{mine.counter, first})
 }
 

@@ -195,6 +195,9 @@ func taken(f found, claim record) record {
 	}
 	if f.rec.state == StateProcessing {
 		claim.flags |= flagTakenOver
+		if f.rec.flags&flagReserved == 0 {
+			claim.flags &^= flagReserved // a run may stand behind it: a crash must not hide that
+		}
 	}
 	return claim
 }
@@ -240,6 +243,7 @@ const (
 // where it was created).
 func mend(mine record, meant []byte, f found) (mending, record) {
 	gone := mine
+	gone.flags &^= flagReserved
 	gone.state, gone.counter, gone.trace, gone.note = StateReleased, mine.counter+1, nil, nil
 	if mine.flags&flagForced != 0 && !broken.Is(broken.S8ForcedMended) {
 		gone.state = StateUncertain // it never ran, but what it was forced over may have had an effect

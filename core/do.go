@@ -104,11 +104,7 @@ func (c *Claim) endAbruptly() {
 
 // ending says how a run that returned v and err ends, and what is kept of it.
 func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error) (out Outcome, p Payload, undone bool) {
-	if err != nil {
-		c.mu.Lock()
-		undone = hadNoEffects(err) || c.markErr != nil && errors.Is(err, c.markErr)
-		c.mu.Unlock()
-	}
+	undone = c.excuses(err)
 	out = Completes
 	if c.loose { // nothing is kept
 		return out, p, undone

@@ -65,6 +65,7 @@ func TestAnAnswerThatCannotBeReadIsHeld(t *testing.T) {
 	})
 }
 
+// Faults: 35.
 func TestAnAnswerThatIsTooLargeIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guardOn(t, newShelf())
@@ -85,6 +86,7 @@ func TestARefusalNamesItsSentinel(t *testing.T) {
 	}
 }
 
+// Faults: 19, 28.
 func TestOutcomeOfEveryStatus(t *testing.T) { // statement 26
 	release := map[int]bool{400: true, 401: true, 403: true, 408: true, 409: true, 413: true, 415: true, 422: true, 425: true, 428: true, 429: true}
 	form, payment := Policy{Preset: Form}.withDefaults(), Policy{}.withDefaults()

@@ -27,6 +27,9 @@ var (
 	ErrMaxRun = errors.New("idem: the run took longer than the policy's MaxRun")
 	// ErrClosed ends a handler's context, and refuses claims, after Guard.Close.
 	ErrClosed = errors.New("idem: the guard is closed")
+	// ErrBatchRefused is why an item of an all-or-nothing batch was not run: see
+	// [Atomic]. Its verdict is Released: it may be sent again.
+	ErrBatchRefused = errors.New("idem: nothing of this batch was run: another of its items stood in the way")
 	// ErrNoScope refuses an intent without a scope.
 	ErrNoScope = errors.New("idem: the intent has no scope: say whose key it is (a tenant, a user), or build the guard with Unscoped")
 	// ErrUnknownOperation refuses an operation without a policy.

@@ -113,3 +113,74 @@ func ExampleMarkEffects() {
 	// uncertain false
 	// uncertain true
 }
+
+// A message brings many orders. Whatever the messages overlap in is done once.
+func ExampleDoBatch() {
+	guard := exampleGuard(idem.Policy{Operation: "shop:order:import", Preset: idem.API})
+	defer guard.Close(context.Background())
+
+	deliver := func(ids ...string) {
+		intents := make([]idem.Intent, len(ids))
+		for i, id := range ids {
+			intents[i] = idem.Intent{Operation: "shop:order:import", Scope: "tenant-1", Key: id}
+		}
+		answers, _ := idem.DoBatch(context.Background(), guard, intents, idem.JSON[string](),
+			func(_ context.Context, won []idem.Item) []idem.Answer[string] {
+				list := make([]idem.Answer[string], len(won))
+				for i, at := range won {
+					list[i].Value = "ordered " + ids[at.Index]
+				}
+				return list
+			})
+		for _, a := range answers {
+			fmt.Println(a.Verdict, a.Value)
+		}
+	}
+	deliver("a", "b")
+	deliver("b", "c")
+	// Output:
+	// executed ordered a
+	// executed ordered b
+	// replayed ordered b
+	// executed ordered c
+}
+
+// All or nothing: b is done already, so a is not begun, and may be sent again.
+func ExampleAtomic() {
+	guard := exampleGuard(idem.Policy{Operation: "bank:transfer:book", Preset: idem.API})
+	defer guard.Close(context.Background())
+	ctx := context.Background()
+
+	intent := func(key string) idem.Intent {
+		return idem.Intent{Operation: "bank:transfer:book", Scope: "alice", Key: key}
+	}
+	done, _ := guard.Claim(ctx, intent("b"))
+	_ = done.Complete(ctx, idem.Payload{})
+
+	claims, _ := guard.ClaimBatch(ctx, []idem.Intent{intent("a"), intent("b")}, idem.Atomic())
+	for _, c := range claims {
+		fmt.Println(c.Won(), c.Verdict())
+	}
+	// Output:
+	// false released
+	// false replayed
+}
+
+// Claims by hand, ended together.
+func ExampleGuard_SettleBatch() {
+	guard := exampleGuard(idem.Policy{Operation: "files:import:run", Preset: idem.API})
+	defer guard.Close(context.Background())
+	ctx := context.Background()
+
+	claims, _ := guard.ClaimBatch(ctx, []idem.Intent{
+		{Operation: "files:import:run", Scope: "tenant-1", Key: "row 1"},
+		{Operation: "files:import:run", Scope: "tenant-1", Key: "row 2"},
+	})
+	_ = guard.MarkBatch(ctx, claims, "import 12")
+	guard.SettleBatch(ctx, []idem.Settlement{
+		{Claim: claims[0], Outcome: idem.Completes, Payload: idem.Payload{Bytes: []byte("imported")}},
+		{Claim: claims[1], Outcome: idem.Doubts},
+	})
+	fmt.Println(claims[0].Verdict(), claims[1].Verdict())
+	// Output: executed uncertain
+}

@@ -51,6 +51,7 @@ func checkPairs(t *testing.T, choice FingerprintChoice, tests map[string]pair) {
 func jsonPair(a, b string, same bool) pair { return pair{post(typeJSON, a), post(typeJSON, b), same} }
 func formPair(a, b string, same bool) pair { return pair{post(typeForm, a), post(typeForm, b), same} }
 
+// Faults: 38, 39.
 func TestStatement14_JSONIsComparedByContent(t *testing.T) {
 	checkPairs(t, FingerprintChoice{}, map[string]pair{
 		"member order and white space":         jsonPair(`{"a":1,"b":[1,2]}`, " {\n\t\"b\" : [ 1 , 2 ] ,\r\"a\" : 1 } ", true),
@@ -97,6 +98,8 @@ func manyMembers(n int, backward bool) string {
 
 // TestStatement14_WhatReadersDisagreeAboutIsComparedRaw: two readers of such a
 // body may see different things, so no two spellings of it are taken for one.
+//
+// Faults: 39.
 func TestStatement14_WhatReadersDisagreeAboutIsComparedRaw(t *testing.T) {
 	bodies := map[string]string{
 		"two members of one name":         `{"a":1,"a":2}`,
@@ -254,6 +257,8 @@ func TestStatement11_RawBodies(t *testing.T) {
 
 // TestNoTwoContentsShareAFingerprint compares everything above and its like
 // with everything else.
+//
+// Faults: 43.
 func TestNoTwoContentsShareAFingerprint(t *testing.T) {
 	bodies := []Content{}
 	for _, typ := range []string{"text/plain", typeJSON, typeForm} {

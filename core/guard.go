@@ -115,10 +115,10 @@ type Guard struct {
 // makes another one, and whoever began with this one ends with it.
 type operation struct {
 	*standing
-	policy *Policy
-	hash   string // of the policy, to notice that processes differ
-	margin time.Duration
-	life   byte // code of the life of new tokens
+	policy     *Policy
+	hash       string        // of the policy, to notice that processes differ
+	leastLease time.Duration // that the store allows
+	life       byte          // code of the life of new tokens
 }
 
 // standing is what a guard knows of an operation whatever its policy.
@@ -287,8 +287,8 @@ func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
 
 // margin is how long before its lease runs out an owner stops believing in it:
 // a tenth of the lease, at least two worst calls (PROTOCOL section 8).
-func (g *Guard) margin(p *Policy) time.Duration {
-	return max(p.Lease/10, 2*g.describe.WorstCall)
+func (g *Guard) margin(lease time.Duration) time.Duration {
+	return max(lease/10, 2*g.describe.WorstCall)
 }
 
 // Close refuses new intents and waits for the runs and settles under way until
@@ -338,7 +338,7 @@ func (g *Guard) under(s *standing, p *Policy) *operation {
 	life, _ := lifeCode(p.TokenLife)
 	hash := hashOf(p)
 	s.card.runs(hash)
-	return &operation{standing: s, policy: p, hash: hash, margin: g.margin(p), life: life}
+	return &operation{standing: s, policy: p, hash: hash, leastLease: leastLease(g.describe), life: life}
 }
 
 // Policy returns the running policy of an operation, defaults filled in, and

@@ -16,6 +16,7 @@ type inquiry struct {
 	f       found
 	have    bool         // f was looked at just now
 	look    bool         // look before claiming, as a waiter does
+	many    bool         // it is one of a batch, which does not wait now
 	confirm confirmation // nil: Guard.confirm
 
 	rounds, looks int
@@ -59,12 +60,16 @@ func (q *inquiry) next(ctx context.Context) bool {
 		return false
 	}
 	if q.rounds == 3 || q.looks == 4 {
-		c.verdict, c.retry, c.seen, q.over = InFlight, time.Second, q.f, true
+		q.inFlight()
 		return false
 	}
 	st, verdict := judge(c.asker(), q.f)
 	if !q.have && (q.look || st == stepAnswer) {
 		st = stepLook
+	}
+	if c.looks && st != stepLook && st != stepWait && st != stepAnswer {
+		q.inFlight() // the other owner left nothing to replay
+		return false
 	}
 	q.st, q.ctx = st, ctx
 	switch st {
@@ -79,16 +84,16 @@ func (q *inquiry) next(ctx context.Context) bool {
 		return false
 	case stepLook:
 		q.looks++
-		if q.f.rec.state == StateProcessing {
+		if q.f.rec.state == StateProcessing && !q.many {
 			c.ready(ctx)
 		}
 		q.first = c.g.clock.now()
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
-		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, 0))
+		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, c.claimFlags()))
 	case stepTake:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, 0)))
+		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, c.claimFlags())))
 	case stepForce:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
@@ -100,6 +105,12 @@ func (q *inquiry) next(ctx context.Context) bool {
 		return q.buries(ctx)
 	}
 	return true
+}
+
+// inFlight ends the inquiry where somebody else is at work on the record and
+// nothing more is known.
+func (q *inquiry) inFlight() {
+	q.c.verdict, q.c.retry, q.c.seen, q.over = InFlight, time.Second, q.f, true
 }
 
 // claims makes the call a claim: one Create or Swap.

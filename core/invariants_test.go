@@ -120,6 +120,8 @@ func TestI3_WhatIsSettledIsLeftByItsOwnDoorsOnly(t *testing.T) {
 
 // A process whose clock is behind takes a token for live that another has seen
 // expire. Whatever lands first, dead is not said of a run.
+//
+// Faults: 11.
 func TestI5_DeadIsNeverSaidOfATokenThatRunsAfterAll(t *testing.T) {
 	for name, lands := range map[string]time.Duration{"the claim lands after the burial": 3 * time.Second, "the claim lands first": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (k *keeper) run(last *time.Time) (time.Duration, bool) {
 	for len(k.heap) > 0 {
 		c, soon := k.heap[0], time.Duration(0)
 		if len(k.queue) > 0 {
-			soon = c.policy().Lease / soonShare
+			soon = c.lease / soonShare
 		}
 		if !passed(c.keepAt.Add(-soon), now) && slept <= longestNap/2 {
 			break
@@ -140,7 +140,7 @@ func (k *keeper) run(last *time.Time) (time.Duration, bool) {
 			c.queued = true
 			k.queue = append(k.queue, c)
 		}
-		c.keepAt = next
+		c.keepAt = latest(next, now.Add(shortestNap))
 		back = append(back, c)
 	}
 	for _, c := range back {

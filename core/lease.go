@@ -3,8 +3,6 @@ package idem
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
@@ -32,7 +30,7 @@ func (c *Claim) look(now time.Time, soon time.Duration) (renew bool, next time.T
 	}
 	deadline, end := c.deadline, c.start.Add(c.policy().MaxRun)
 	if c.bare { // there is no lease to lose
-		deadline = end.Add(c.policy().Lease)
+		deadline = end.Add(c.lease)
 	}
 	switch {
 	case passed(deadline, now) && !broken.Is(broken.P5NoDeadline):
@@ -63,7 +61,7 @@ func (c *Claim) lookAgain(failed bool) time.Time {
 	defer c.mu.Unlock()
 	due := c.due
 	if failed {
-		due = c.g.clock.now().Add(c.policy().Lease / 20)
+		due = c.g.clock.now().Add(c.lease / 20)
 		c.due = due
 	}
 	return earliest(due, c.deadline, c.start.Add(c.policy().MaxRun))
@@ -162,7 +160,7 @@ func (g *Guard) renewAll(claims []*Claim) {
 	var ctx context.Context
 	now := g.clock.now()
 	for _, c := range claims {
-		if renew, _, _ := c.look(now, c.policy().Lease/soonShare); !renew { // it ended while it waited for a carrier
+		if renew, _, _ := c.look(now, c.lease/soonShare); !renew { // it ended while it waited for a carrier
 			g.keeper.renewed(c, now)
 			continue
 		}
@@ -178,7 +176,7 @@ func (g *Guard) renewAll(claims []*Claim) {
 	if len(list) > 1 {
 		ctx = context.Background() // it belongs to none of them
 	}
-	g.together(ctx, g.describe.WorstCall, 1, talks)
+	g.together(ctx, g.describe.WorstCall, 1, talks, nil)
 	for i := range list {
 		w := &list[i]
 		w.c.stopWriting()
@@ -318,8 +316,12 @@ func (c *Claim) follow(f found) {
 // held.
 func (c *Claim) stand(value []byte, r record, first time.Time) {
 	c.known, c.rec = value, r
-	c.deadline = first.Add(c.policy().Lease - c.id.op.margin)
-	c.due = first.Add(c.policy().Lease / 3)
+	lease := c.lease
+	if broken.Is(broken.S8LeaseSlips) {
+		lease = c.id.op.leaseNow()
+	}
+	c.deadline = first.Add(lease - c.margin)
+	c.due = first.Add(lease / 3)
 	kept := c.sends[:0]
 	for _, s := range c.sends {
 		if !s.first.Before(first) {
@@ -327,102 +329,4 @@ func (c *Claim) stand(value []byte, r record, first time.Time) {
 		}
 	}
 	c.sends = kept
-}
-
-// MarkEffects marks the point of no return of the run that ctx belongs to and
-// leaves a note of up to 256 bytes in its record. It is written before the
-// effect: any error means do not go on.
-//
-//	if err := idem.MarkEffects(ctx, "order "+id); err != nil {
-//		return err
-//	}
-//
-// From then on whatever would have been released is left in doubt, and a crash
-// reads as uncertain, whatever onCrash says. A handler that returns the very
-// error it was given had no effect and is released; any other ending after a
-// failed mark is doubt. Errors: [ErrClaimLost], also where MaxRun is over (a mark
-// renews the lease, and nothing does any more), [ErrUnavailable] where the
-// outcome of the mark stays unknown, [ErrNoClaim] outside a run.
-func MarkEffects(ctx context.Context, note ...string) error {
-	c, _ := ctx.Value(claimKey{}).(*Claim)
-	if c == nil {
-		return ErrNoClaim
-	}
-	return c.MarkEffects(ctx, note...)
-}
-
-// MarkEffects is the function of that name, for this claim.
-func (c *Claim) MarkEffects(ctx context.Context, note ...string) error {
-	text := strings.Join(note, " ")
-	if len(text) > maxNote {
-		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(text))
-	}
-	if !c.won {
-		return ErrNoClaim
-	}
-	c.startWriting(true)
-	defer c.stopWriting()
-	c.mu.Lock()
-	if c.bare && !c.ended { // nothing can be written ahead, and the policy says: run all the same
-		defer c.mu.Unlock()
-		c.marked, c.note = true, []byte(text)
-		return nil
-	}
-	now := c.g.clock.now()
-	over := passed(c.start.Add(c.policy().MaxRun), now) && !broken.Is(broken.I14LateMark)
-	if c.ended || c.lost != nil || over || passed(c.deadline, now) {
-		defer c.mu.Unlock()
-		c.markErr = fmt.Errorf("idem: effects were not marked: %w", ErrClaimLost)
-		return c.markErr
-	}
-	if text != "" {
-		c.note = []byte(text)
-	}
-	c.marked = true
-	c.pending = c.next(nil)
-	p := c.pending
-	c.mu.Unlock()
-
-	var err error
-	for range askTries {
-		if _, err = c.write(ctx, p, c.g.describe.WorstCall); err != errUnknown {
-			break
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	why := ErrClaimLost
-	if err == errUnknown {
-		why = ErrUnavailable
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.markErr = fmt.Errorf("idem: effects were not marked: %w", why)
-	return c.markErr
-}
-
-// Note leaves up to 256 bytes in the record of the run that ctx belongs to: an
-// order number, a provider's id. It is written with the next renewal, mark or
-// settle. Errors: [ErrNoClaim] outside a run, and a note that is too long.
-func Note(ctx context.Context, text string) error {
-	c, _ := ctx.Value(claimKey{}).(*Claim)
-	if c == nil {
-		return ErrNoClaim
-	}
-	return c.Note(text)
-}
-
-// Note is the function of that name, for this claim.
-func (c *Claim) Note(text string) error {
-	if len(text) > maxNote {
-		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(text))
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.won || c.ended {
-		return ErrNoClaim
-	}
-	c.note = []byte(text)
-	return nil
 }

@@ -72,6 +72,8 @@ func answers(g *Guard, n int, run func() string) (told []answered, after []time.
 
 // TestS8_AHotRecordCostsOneCallAnInterval: a thousand losers in one process, a
 // run in another (FAULTS 55).
+//
+// Faults: 55.
 func TestS8_AHotRecordCostsOneCallAnInterval(t *testing.T) {
 	const losers, runs = 1000, 2250 * time.Millisecond
 	for _, row := range []struct {
@@ -386,6 +388,55 @@ func TestS8_ACrowdOfRepeatsIsAnsweredByFewLooks(t *testing.T) {
 		all.Wait()
 		if made := s.looks() - before; made > 3 {
 			t.Errorf("500 repeats at once made %d calls", made)
+		}
+	})
+}
+
+func TestI12_CloseEndsTheWaitForAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell()
+		c := won(t, guardOn(t, b, waiting), testIntent("k"))
+		there := guardOn(t, b, waiting)
+		go func() { pass(time.Second); _ = there.Close(context.Background()) }()
+		told, after := answers(there, 10, func() string { return "another run's" })
+		for i, a := range told {
+			if a.verdict != InFlight || after[i] != time.Second {
+				t.Errorf("told %+v after %v", a, after[i])
+			}
+		}
+		if n := b.watching(); n != 0 {
+			t.Errorf("%d watches are left after Close", n)
+		}
+		c.End(context.Background())
+	})
+}
+
+// Who goes ahead may come to grief, and those who came after it go on.
+func TestS8_APanicOfAStorePassesTheTurnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s, waiting)
+		s.script(func(c shelfCall) fault {
+			if c.step == "claim" && c.n == 0 {
+				pass(time.Millisecond)
+				panic("a store's")
+			}
+			return fault{}
+		})
+		go func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was lost")
+				}
+			}()
+			_, _ = g.Claim(context.Background(), testIntent("k"))
+		}()
+		synctest.Wait()
+		told, _ := answers(g, 20, func() string { return "the run's" })
+		for _, a := range told {
+			if a.value != "the run's" || a.err != nil {
+				t.Errorf("told %+v", a)
+			}
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // shelf is a small store of these tests: linearizable, with the (fake) clock of

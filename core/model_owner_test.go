@@ -55,14 +55,14 @@ func newModelOwner(v *modelValues) *modelOwner {
 	o := &modelOwner{modelValues: v}
 	o.guard = &Guard{clock: newClock(func() time.Time { return o.now }), describe: Description{MaxValue: 1 << 20}}
 	p := &Policy{Lease: leaseTicks * modelTick, Retention: modelRetention}
-	o.id = &identity{op: &operation{policy: p, margin: leaseMargin * modelTick}}
+	o.id = &identity{op: &operation{policy: p}}
 	return o
 }
 
 // claim is the claim of that owner at that moment.
 func (o *modelOwner) claim(now int8, a *leaseOwner) *Claim {
 	o.now = modelTime(now)
-	c := &Claim{g: o.guard, id: o.id, last: uint16(a.last), marked: a.marked, deadline: modelTime(a.deadline)}
+	c := &Claim{g: o.guard, id: o.id, last: uint16(a.last), marked: a.marked, deadline: modelTime(a.deadline), lease: leaseTicks * modelTick, margin: leaseMargin * modelTick}
 	if a.known != 0 {
 		c.won, c.known, c.rec = true, o.bytes[a.known], o.rec(a.known)
 	}

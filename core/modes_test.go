@@ -116,7 +116,9 @@ func TestS8_ObserveRefusesNothingAndReportsEverything(t *testing.T) {
 					t.Errorf("%d runs beside were counted", n)
 				}
 				s.script(nil)
-				if is, _ := s.record(t); s.count("settle") != before || is.state != was.state || s.count("bury") != 0 {
+				is, _ := s.record(t)
+				wrote := s.count("settle") != before || is.state != was.state
+				if wrote && row.would != Unavailable /* whose claim the janitor gives back */ || s.count("bury") != 0 {
 					t.Errorf("the store was written to: the record was %s and is %s", was.state, is.state)
 				}
 			})

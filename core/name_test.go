@@ -53,6 +53,8 @@ func TestValidOperation(t *testing.T) {
 // TestRecordNameIsThatOfThePage computes a name by hand from PROTOCOL section 7.
 // A name that drifts makes every record of the last version unfindable, and
 // everything runs again.
+//
+// Faults: 18.
 func TestRecordNameIsThatOfThePage(t *testing.T) {
 	key, err := hkdf.Key(sha256.New, testSecret('n'), nil, "idem name key v1: record names", 32)
 	if err != nil {
@@ -74,6 +76,7 @@ func TestRecordNameIsThatOfThePage(t *testing.T) {
 	}
 }
 
+// Faults: 49.
 func TestRecordNamesTellApart(t *testing.T) {
 	n := testNamer(t)
 	names := map[string]string{

@@ -37,7 +37,12 @@ func (c *Claim) stillMeant(f found) bool {
 func (c *Claim) open(mine record, meant []byte) {
 	c.won, c.bare, c.meant = true, true, meant
 	c.rec, c.known = mine, mine.append(nil)
-	c.due = c.g.clock.now().Add(c.policy().Lease / 3)
+	c.due = c.g.clock.now().Add(c.lease / 3)
+	c.withoutRecord()
+}
+
+// withoutRecord takes note of a run that leaves no record: since has to move.
+func (c *Claim) withoutRecord() {
 	c.g.counts.open.Add(1)
 	c.id.op.card.disturbed.Add(1)
 	select {

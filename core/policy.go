@@ -35,10 +35,19 @@ type Policy struct {
 	OnOutage     Choice        // the store does not answer: Closed, Open
 	OnDisconnect Choice        // the client left: Finish, Cancel
 
-	Lease     time.Duration // a multiple of 100 ms; renewed every third of it
+	Lease time.Duration // a multiple of 100 ms; renewed every third of it
+	// AdaptiveLease has the lease of new claims follow how long the handler takes,
+	// from its 200th run on; Lease is where it begins. In JSON it is a word of
+	// lease: "adaptive", or "30s adaptive".
+	AdaptiveLease bool
+
 	MaxRun    time.Duration // the longest a run may take
 	Retention time.Duration // whole seconds; how long every record is kept, whatever its state
 	TokenLife time.Duration
+
+	// Atomic has items that are sent together claimed together: all of them are
+	// won or none, see [Atomic].
+	Atomic YesNo
 
 	MaxBody     int64 // bytes of a request body; more is refused
 	MaxKeptBody int64 // bytes of an answer that are kept; more makes repeats Used
@@ -125,6 +134,7 @@ func (p Policy) withDefaults() Policy {
 	p.Wait = or(p.Wait, 5*time.Second)
 	p.On4xx, p.OnOther4xx, p.On5xx = or(p.On4xx, base.On4xx), or(p.OnOther4xx, base.OnOther4xx), or(p.On5xx, base.On5xx)
 	p.OnCrash, p.OnOutage, p.OnDisconnect = or(p.OnCrash, Hold), or(p.OnOutage, Closed), or(p.OnDisconnect, Finish)
+	p.Atomic = or(p.Atomic, No)
 	p.Lease, p.MaxRun = or(p.Lease, base.Lease), or(p.MaxRun, base.MaxRun)
 	p.Retention, p.TokenLife = or(p.Retention, base.Retention), or(p.TokenLife, 15*time.Minute)
 	p.Fingerprint = p.Fingerprint.prepared()
@@ -291,14 +301,14 @@ func (p *Policy) checkTimes(store Description, wrong func(string, ...any)) {
 	if least := p.TokenLife + clientDeadline + slack; p.Retention < least {
 		wrong("retention %v is shorter than token life %v + client deadline %v + slack %v = %v", p.Retention, p.TokenLife, clientDeadline, slack, least)
 	}
-	if p.Lease >= minLease && p.MaxRun/(p.Lease/3) >= 1<<16 {
-		wrong("maxRun %v is more than 65,535 renewals of the lease %v", p.MaxRun, p.Lease)
+	if shortest := p.shortestLease(store); p.Lease >= minLease && shortest >= minLease && p.MaxRun/(shortest/3) >= 1<<16 {
+		wrong("maxRun %v is more than 65,535 renewals of the lease %v", p.MaxRun, shortest)
 	}
 	if p.MaxRun < p.Lease {
 		wrong("maxRun %v is shorter than the lease %v", p.MaxRun, p.Lease)
 	}
-	if p.Retention < p.MaxRun+p.Lease {
-		wrong("retention %v is shorter than maxRun %v + lease %v", p.Retention, p.MaxRun, p.Lease)
+	if longest := p.mostLease(); p.Retention < p.MaxRun+longest {
+		wrong("retention %v is shorter than maxRun %v + lease %v", p.Retention, p.MaxRun, longest)
 	}
 	if _, err := lifeCode(p.TokenLife); err != nil {
 		wrong("tokenLife: %w", err)

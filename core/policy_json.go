@@ -111,6 +111,9 @@ type policyMember struct {
 	at   func(*Policy) any
 }
 
+// leaseMember is the lease and whether it is adaptive: one member.
+type leaseMember struct{ *Policy }
+
 // fixed is a member that this build honours with one value only: its JSON.
 type fixed string
 
@@ -135,7 +138,8 @@ var policyMembers = [...]policyMember{
 	{"onCrash", true, func(p *Policy) any { return (*string)(&p.OnCrash) }},
 	{"onOutage", true, func(p *Policy) any { return (*string)(&p.OnOutage) }},
 	{"onDisconnect", true, func(p *Policy) any { return (*string)(&p.OnDisconnect) }},
-	{"lease", true, func(p *Policy) any { return &p.Lease }},
+	{"atomic", true, func(p *Policy) any { return &p.Atomic }},
+	{"lease", true, func(p *Policy) any { return leaseMember{p} }},
 	{"maxRun", true, func(p *Policy) any { return &p.MaxRun }},
 	{"retention", true, func(p *Policy) any { return &p.Retention }},
 	{"tokenLife", true, func(p *Policy) any { return &p.TokenLife }},
@@ -149,6 +153,9 @@ var choiceMembers = [...]string{"mode", "only", "ignore"}
 func isZero(at any) bool {
 	if list, ok := at.(*[]string); ok {
 		return len(*list) == 0
+	}
+	if lease, ok := at.(leaseMember); ok {
+		return lease.Lease == 0 && !lease.AdaptiveLease
 	}
 	v := reflect.ValueOf(at)
 	return v.Kind() == reflect.Pointer && v.Elem().IsZero()

@@ -15,7 +15,7 @@ import (
 const wholeOrder = `{"operation":"shop:order:create","preset":"api","mode":"enforce","share":1,` +
 	`"key":["token","header:Idempotency-Key"],"keyRequired":true,"methods":["POST","PATCH"],` +
 	`"context":"path:id","traits":[],"fingerprint":{"mode":"canonical","only":[],"ignore":["/csrf"]},` +
-	`"onDuplicate":"wait","wait":"5s","on4xx":"release","onOther4xx":"keep","on5xx":"release","onCrash":"hold","onOutage":"closed","onDisconnect":"finish",` +
+	`"onDuplicate":"wait","wait":"5s","on4xx":"release","onOther4xx":"keep","on5xx":"release","onCrash":"hold","onOutage":"closed","onDisconnect":"finish","atomic":false,` +
 	`"lease":"30s","maxRun":"10m","retention":"24h","tokenLife":"15m","maxBody":"1MiB","maxKeptBody":"1MiB","localReplay":"0s"}`
 
 func TestAWholePolicyIsReadAndWrittenByTheSameNames(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAWholePolicyIsReadAndWrittenByTheSameNames(t *testing.T) {
 		Methods: []string{"POST", "PATCH"}, Context: "path:id", Traits: []string{},
 		Fingerprint: FingerprintChoice{Mode: FingerprintCanonical, Only: []string{}, Ignore: []string{"/csrf"}},
 		OnDuplicate: Wait, Wait: 5 * time.Second, On4xx: Release, OnOther4xx: Keep, On5xx: Release,
-		OnCrash: Hold, OnOutage: Closed, OnDisconnect: Finish,
+		OnCrash: Hold, OnOutage: Closed, OnDisconnect: Finish, Atomic: No,
 		Lease: 30 * time.Second, MaxRun: 10 * time.Minute, Retention: 24 * time.Hour, TokenLife: 15 * time.Minute,
 		MaxBody: 1 << 20, MaxKeptBody: 1 << 20,
 	}
@@ -42,7 +42,7 @@ func TestAWholePolicyIsReadAndWrittenByTheSameNames(t *testing.T) {
 
 // Every field of a Policy has its member, so that none is lost on the way.
 func TestEveryFieldOfAPolicyHasItsMember(t *testing.T) {
-	names := map[string]bool{}
+	names := map[string]bool{"adaptiveLease": true} // a word of lease
 	for _, m := range policyMembers {
 		names[m.name] = true
 	}
@@ -107,6 +107,13 @@ func TestAPolicyThatCannotBeUsedIsRefusedByMember(t *testing.T) {
 		{`"lease":"half a minute"`, `lease: "half a minute" is no duration`},
 		{`"lease":"0s"`, `lease: "0s" leaves the question open`},
 		{`"lease":null`, `lease: null is no string`},
+		{`"lease":"0s adaptive"`, `lease: "0s adaptive" is no lease: write "30s", "adaptive", or "30s adaptive"`},
+		{`"lease":"30sadaptive"`, `is no lease`},
+		{`"lease":"30s  adaptive"`, `is no lease`},
+		{`"lease":"adaptive 30s"`, `"adaptive 30s" is no duration`},
+		{`"lease":"soon adaptive"`, `is no lease`},
+		{`"lease":"20ms adaptive"`, `lease 20ms must be a multiple of 100ms`},
+		{`"lease":"5s adaptive","retention":"11m","tokenLife":"1s","maxRun":"10m30s"`, `retention 11m0s is shorter than maxRun 10m30s + lease 1m0s`},
 		{`"retention":"1h","tokenLife":"2h"`, `retention 1h0m0s is shorter than token life`},
 		{`"tokenLife":"61.5s"`, `tokenLife`},
 		{`"maxBody":"1MB"`, `maxBody: "1MB" is no size`},
@@ -284,4 +291,33 @@ func FuzzLoadPolicies(f *testing.F) {
 func (p Policy) told() Policy {
 	p.Fingerprint = FingerprintChoice{Mode: p.Fingerprint.String()}
 	return p
+}
+
+func TestAnAdaptiveLeaseIsAWordOfTheLease(t *testing.T) {
+	for text, want := range map[string]Policy{
+		`{"operation":"a:b:c","preset":"","lease":"adaptive"}`:     {Operation: "a:b:c", AdaptiveLease: true},
+		`{"operation":"a:b:c","preset":"","lease":"10s adaptive"}`: {Operation: "a:b:c", Lease: 10 * time.Second, AdaptiveLease: true},
+		`{"operation":"a:b:c","preset":"","lease":"1m30s"}`:        {Operation: "a:b:c", Lease: 90 * time.Second},
+	} {
+		var p Policy
+		if err := json.Unmarshal([]byte(text), &p); err != nil || p.Lease != want.Lease || p.AdaptiveLease != want.AdaptiveLease {
+			t.Errorf("%s: %v, adaptive %v, %v", text, p.Lease, p.AdaptiveLease, err)
+		}
+		written, _ := json.Marshal(p)
+		var again Policy
+		if err := json.Unmarshal(written, &again); err != nil || again.Lease != p.Lease || again.AdaptiveLease != p.AdaptiveLease || !strings.Contains(string(written), text[strings.Index(text, `"lease"`):len(text)-1]) {
+			t.Errorf("%s is written %s and read %+v, %v", text, written, again, err)
+		}
+	}
+	g := guardOn(t, newShelf(), policy(func(p *Policy) { p.Lease, p.AdaptiveLease = 0, true }))
+	dump, _ := json.Marshal(g.Policies())
+	if !strings.Contains(string(dump), `"lease":"30s adaptive"`) {
+		t.Errorf("the dump of a guard says %s", dump)
+	}
+	if again, err := LoadPolicies(dump); err != nil || !again[0].AdaptiveLease {
+		t.Errorf("loaded again: %v", err)
+	}
+	if report := g.Report(); !strings.Contains(report, "lease is adaptive: now 30s, 5s to 1m0s once 200 runs are known") {
+		t.Errorf("the report says\n%s", report)
+	}
 }

@@ -170,6 +170,7 @@ func alike(t testing.TB, other FingerprintChoice) FingerprintChoice {
 	return other
 }
 
+// Faults: 45.
 func TestS7_AChoiceWhoseByteIsTakenIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

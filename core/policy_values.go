@@ -31,12 +31,9 @@ func readMember(raw json.RawMessage, at any) []error {
 			err = fmt.Errorf("%s is neither true nor false", short(raw))
 		}
 	case *time.Duration:
-		var text string
-		if err = readText(raw, &text); err == nil {
-			if *at, err = time.ParseDuration(text); err != nil {
-				err = fmt.Errorf("%s is no duration: write it as Go does, such as \"90s\"", short(raw))
-			}
-		}
+		err = readDuration(raw, at)
+	case leaseMember:
+		err = readLease(raw, at)
 	case *int64:
 		var text string
 		if err = readText(raw, &text); err == nil {
@@ -57,6 +54,39 @@ func readMember(raw json.RawMessage, at any) []error {
 	}
 	if err != nil {
 		return []error{err}
+	}
+	return nil
+}
+
+func readDuration(raw json.RawMessage, into *time.Duration) (err error) {
+	var text string
+	if err = readText(raw, &text); err == nil {
+		if *into, err = time.ParseDuration(text); err != nil {
+			err = fmt.Errorf("%s is no duration: write it as Go does, such as \"90s\"", short(raw))
+		}
+	}
+	return err
+}
+
+// adaptiveWord stands behind a lease that follows the handler, or alone.
+const adaptiveWord = "adaptive"
+
+func readLease(raw json.RawMessage, into leaseMember) error {
+	var text string
+	if err := readText(raw, &text); err != nil {
+		return err
+	}
+	start, adaptive := strings.CutSuffix(text, adaptiveWord)
+	if !adaptive {
+		return readDuration(raw, &into.Lease)
+	}
+	if into.AdaptiveLease = true; start == "" {
+		return nil // it begins where the preset says
+	}
+	start, apart := strings.CutSuffix(start, " ")
+	var err error
+	if into.Lease, err = time.ParseDuration(start); err != nil || !apart || into.Lease == 0 {
+		return fmt.Errorf("%s is no lease: write \"30s\", \"adaptive\", or \"30s adaptive\"", short(raw))
 	}
 	return nil
 }
@@ -126,6 +156,8 @@ func writtenMember(at any) []byte {
 		v = *at == Yes
 	case *time.Duration:
 		v = durationText(*at)
+	case leaseMember:
+		v = leaseText(at)
 	case *int64:
 		v = sizeText(*at)
 	case *float64:
@@ -138,6 +170,16 @@ func writtenMember(at any) []byte {
 	}
 	text, _ := json.Marshal(v) // strings, lists of them and a bool: it cannot fail
 	return text
+}
+
+func leaseText(at leaseMember) string {
+	switch {
+	case !at.AdaptiveLease:
+		return durationText(at.Lease)
+	case at.Lease == 0:
+		return adaptiveWord
+	}
+	return durationText(at.Lease) + " " + adaptiveWord
 }
 
 // durationText is 24h where String says 24h0m0s.

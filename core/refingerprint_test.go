@@ -24,6 +24,8 @@ func TestAChoiceReadsBackWhatItTells(t *testing.T) {
 
 // A deploy that changes how fingerprints are made does not make every retry of
 // the last hour a conflict, nor let a changed request pass (PROTOCOL section 7).
+//
+// Faults: 45.
 func TestRecordsOfTheChoiceBeforeAreStillCompared(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -50,7 +50,11 @@ func (g *Guard) Report() string {
 		op := g.operation(p.Operation)
 		fmt.Fprintf(&b, "%s (%s): key %s, required %v; lease %v, margin %v, maxRun %v, retention %v, tokenLife %v\n",
 			p.Operation, or(string(p.Preset), "no preset"), strings.Join(p.Key, ", "), p.KeyRequired == Yes,
-			p.Lease, op.margin, p.MaxRun, p.Retention, p.TokenLife)
+			p.Lease, g.margin(p.Lease), p.MaxRun, p.Retention, p.TokenLife)
+		if p.AdaptiveLease {
+			fmt.Fprintf(&b, "  lease is adaptive: now %v, %v to %v once %d runs are known\n",
+				op.leaseNow(), p.adapted(0, op.leastLease), p.mostLease(), learnFrom)
+		}
 		fmt.Fprintf(&b, "  mode %s, share %v\n", p.Mode, p.Share)
 		fmt.Fprintf(&b, "  record name, say: %s\n", g.names.keyRecord(g.prefix, p.Operation, "scope", "key"))
 		fmt.Fprintf(&b, "  duplicate %s, 4xx %s, other 4xx %s, 5xx %s, crash %s, outage %s\n",

@@ -60,6 +60,7 @@ func TestP2_ARenewalWithoutAReplyIsStillOurs(t *testing.T) {
 	})
 }
 
+// Faults: 2, 3, 4.
 func TestP2_AnothersRecordIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -87,6 +88,7 @@ func TestP2_AnothersRecordIsLeftAlone(t *testing.T) {
 	})
 }
 
+// Faults: 12.
 func TestP2_WhatTheStoreLostIsWrittenAnew(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -120,45 +122,7 @@ func TestP2_WhatTheStoreLostIsWrittenAnew(t *testing.T) {
 	}
 }
 
-func TestP2_ASettleThatOvertakesARenewalIsNotStale(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf()
-		g := guardOn(t, s)
-		c := won(t, g, testIntent("k"))
-		s.script(only("renew", fault{slow: 8 * time.Millisecond}))
-		pass(336 * time.Millisecond) // the renewal is on its way
-		if err := c.Complete(context.Background(), Payload{}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
-		if n := g.Stats().Stale; n != 0 || s.count("renew") == 0 {
-			t.Errorf("stale counted %d times after %d renewals", n, s.count("renew"))
-		}
-		wantVerdict(t, c, Executed)
-	})
-}
-
-// Given a renewal on its way, when the run ends in doubt and that is written
-// first, then the renewal finds its own nonce there and leaves it: under retake
-// a claim put back would be taken over (found by TestScripts_InvariantsHold).
-func TestP2_ARenewalDoesNotUndoItsOwnSettle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf()
-		g := guardOn(t, s, policy(retaking))
-		c := won(t, g, testIntent("k"))
-		s.script(only("renew", fault{slow: 8 * time.Millisecond}))
-		pass(336 * time.Millisecond) // the renewal is on its way
-		if err := c.Doubt(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		pass(3 * time.Second)
-		if r, _ := s.record(t); r.state != StateUncertain || s.count("renew") == 0 {
-			t.Errorf("%d renewals, and the record is %s", s.count("renew"), r.state)
-		}
-		wantVerdict(t, claimed(t, guardOn(t, s, policy(retaking)), testIntent("k")), Uncertain)
-	})
-}
-
+// Faults: 9.
 func TestP3_AClaimWhoseReplyWasLostIsOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for lost := 1; lost <= 2; lost++ {
@@ -174,6 +138,7 @@ func TestP3_AClaimWhoseReplyWasLostIsOurs(t *testing.T) {
 	})
 }
 
+// Faults: 1.
 func TestP4_ALongHandlerKeepsItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -214,6 +179,7 @@ func TestP4_MaxRunEndsTheRunAndItsRenewals(t *testing.T) {
 	})
 }
 
+// Faults: 5.
 func TestP5_AnOwnerStopsBeforeItsLeaseDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -270,6 +236,7 @@ func TestP5_TheDeadlineCountsFromTheFirstSend(t *testing.T) {
 	})
 }
 
+// Faults: 6.
 func TestP5_ABlipIsNotALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -306,6 +273,7 @@ func TestP6_ARefusalWritesNothing(t *testing.T) {
 	})
 }
 
+// Faults: 15.
 func TestP7_TheRunOutlivesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -357,6 +325,7 @@ func TestP9_TheIdentityIsComputedOnce(t *testing.T) {
 	})
 }
 
+// Faults: 13.
 func TestP10_EveryExitSettles(t *testing.T) {
 	type row struct {
 		name string
@@ -394,6 +363,7 @@ func TestP10_EveryExitSettles(t *testing.T) {
 	}
 }
 
+// Faults: 8, 14.
 func TestP11_EveryWriteLivesForTheRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

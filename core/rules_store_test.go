@@ -33,6 +33,7 @@ func aged(t testing.TB, s *shelf, change ...func(*Config)) *Guard {
 	return g
 }
 
+// Faults: 21.
 func TestP8_AStoreThatFailsAtTheSettleFailsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -110,6 +111,7 @@ func TestP12_AnUnreadableRecordIsNeverRun(t *testing.T) {
 	})
 }
 
+// Faults: 14.
 func TestP13_ALapsedClaimUnderHoldReadsAsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -153,6 +155,7 @@ func TestP13_MarkedEffectsAreHeldUnderRetakeToo(t *testing.T) {
 	})
 }
 
+// Faults: 20.
 func TestMarkEffects(t *testing.T) {
 	run := func(t *testing.T, mark func(*shelf), end func(ctx context.Context, c *Claim) error) (verdict Verdict, got record) {
 		synctest.Test(t, func(t *testing.T) {

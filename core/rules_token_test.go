@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -127,6 +128,7 @@ func TestT2_RecordsOutliveTokens(t *testing.T) {
 	}
 }
 
+// Faults: 12.
 func TestT6_DataThatWasLostMakesTokensForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -173,6 +175,44 @@ func TestT6_BeforeTheCardWasReadNothingIsDead(t *testing.T) {
 			t.Errorf("the store is back: %v", err)
 		}
 		wantVerdict(t, claimed(t, g, in), Dead)
+	})
+}
+
+// A card outlives its 100 days as long as somebody reads it: one that expired
+// would read as a store that lost its data, and every token as forgotten.
+func TestT6_TheCardIsRenewedWhenHalfOfItsLifeIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		first := guardOn(t, s)
+		name := first.cardName(first.operation(testOperation))
+		left := func() time.Duration {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			held, _ := s.at(name)
+			return time.Until(held.expires)
+		}
+		var before card
+		if err := json.Unmarshal(s.items[name].value, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		pass(40 * 24 * time.Hour)
+		_ = guardOn(t, s).Close(context.Background())
+		if got := left(); got > 61*24*time.Hour {
+			t.Errorf("with 60 days left it was written: %v", got)
+		}
+		pass(15 * 24 * time.Hour)
+		_ = guardOn(t, s).Close(context.Background())
+		if got := left(); got < 99*24*time.Hour {
+			t.Errorf("with 45 days left it was left alone: %v", got)
+		}
+		var after card
+		_ = json.Unmarshal(s.items[name].value, &after)
+		if after.Since != before.Since || after.Counter <= before.Counter {
+			t.Errorf("%+v became %+v: want the counter moved on and nothing else", before, after)
+		}
 	})
 }
 

@@ -298,7 +298,7 @@ func (c *Claim) view() (found, bool) {
 	}
 	left := c.rec.retention()
 	if !c.bare { // what the store would say, about
-		left -= c.policy().Lease - c.id.op.margin - c.deadline.Sub(c.g.clock.now())
+		left -= c.lease - c.margin - c.deadline.Sub(c.g.clock.now())
 	}
 	return found{value: c.known, left: max(left, 1), rec: c.rec}, true
 }

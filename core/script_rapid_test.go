@@ -26,7 +26,7 @@ func rapidly(t *testing.T) {
 // TestScripts_InvariantsHold draws scripts and wants I1 to I9 and I13 to hold
 // after every step of each. One that breaks them is shown as short as it can be.
 //
-// Faults: 9, 11.
+// Faults: 9, 22.
 func TestScripts_InvariantsHold(t *testing.T) {
 	rapidly(t)
 	rapid.Check(t, func(r *rapid.T) {

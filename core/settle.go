@@ -50,29 +50,45 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 		c.g.hooks.active.Add(1)
 		defer c.g.hooks.leave()
 	}
+	target, err := c.beginSettle(out, p, undone)
+	if target == nil {
+		return err
+	}
+	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
+	result, err := c.attempt(ctx, target, c.g.settleWait)
+	return c.endSettle(target, end, result, err)
+}
+
+// beginSettle makes the outcome of a claim that was won and has not ended. It is
+// nil of one that has, and of a loose one, which leaves nothing to write.
+func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, error) {
 	if c.loose {
 		err := c.endLoose()
 		if c.hooked != nil && err == nil {
 			c.judged(&c.run, c.seen.rec.state)
 		}
-		return err
+		return nil, err
 	}
 	if c.hooked != nil && !c.beforeSettle(out, undone) {
-		return ErrNoClaim
+		return nil, ErrNoClaim
 	}
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
-		return ErrNoClaim
+		return nil, ErrNoClaim
 	}
 	c.ended = true
 	target := c.target(out, p, undone)
 	c.mu.Unlock()
 	c.g.keeper.remove(c)
-	c.id.op.usual.add(c.g.clock.since(c.start))
+	if !c.reserved {
+		c.id.op.usual.add(c.g.clock.since(c.start), c.policy().AdaptiveLease)
+	}
+	return target, nil
+}
 
-	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
-	result, err := c.attempt(ctx, target, c.g.settleWait)
+// endSettle takes what came of the first try to write the outcome.
+func (c *Claim) endSettle(target *pending, end Ending, result string, err error) error {
 	switch {
 	case err == nil:
 		c.finish(target, result)
@@ -95,13 +111,13 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 
 // planned is how a run ends that wants to end so. c.mu is held.
 func (c *Claim) planned(out Outcome, undone bool) Outcome {
-	if out == Releases && !undone && (c.marked || c.stopped()) {
+	if out == Releases && !undone && (c.marked && !broken.Is(broken.S8MarkedReleased) || c.stopped()) {
 		out = Doubts // it may have had an effect, or was stopped half-way
 	}
-	if c.markErr != nil && !undone {
+	if c.markErr != nil && !undone && !broken.Is(broken.S8FailedMarkPassed) {
 		out = Doubts
 	}
-	if undone {
+	if undone && !broken.Is(broken.S8UndoneDoubted) {
 		out = Releases
 	}
 	if out == Releases && c.rec.flags&flagForced != 0 && !broken.Is(broken.S8ForcedReleased) {
@@ -134,7 +150,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 		}
 	case Releases:
 		r.state = StateReleased
-		r.flags &^= flagEffects
+		r.flags &^= flagEffects | flagReserved
 	default:
 		r.state = StateUncertain
 	}
@@ -210,7 +226,7 @@ func (w *settling) hear(_ context.Context, res Result, err error) {
 		if !w.create && !c.bare {
 			c.g.counts.recreated.Add(1)
 		}
-		if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() {
+		if p.rec.state == StateReleased && !c.bare || c.g.clock.since(c.start) > p.rec.retention() || broken.Is(broken.P2LossUnmended) {
 			w.end("recreated", nil) // nothing of ours is left to end
 			return
 		}

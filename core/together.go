@@ -35,8 +35,9 @@ const (
 
 // together has talks about different records go on until all are over: in each
 // round one exchange carries the next call of each. tries is how often a call is
-// made before its outcome stays unknown.
-func (g *Guard) together(ctx context.Context, limit time.Duration, tries int, talks []talk) {
+// made before its outcome stays unknown; heard, if given, is called after each
+// exchange, before its answers are told.
+func (g *Guard) together(ctx context.Context, limit time.Duration, tries int, talks []talk, heard func()) {
 	asking := make([]talk, 0, len(talks))
 	ops := make([]Op, 0, len(talks))
 	for ; ; talks = asking {
@@ -50,7 +51,11 @@ func (g *Guard) together(ctx context.Context, limit time.Duration, tries int, ta
 		if asking = round; len(asking) == 0 {
 			return
 		}
-		for i, r := range g.askMany(ctx, limit, tries, ops) {
+		results := g.askMany(ctx, limit, tries, ops)
+		if heard != nil {
+			heard()
+		}
+		for i, r := range results {
 			asking[i].hear(ctx, r.Result, r.Err)
 		}
 	}

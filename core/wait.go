@@ -29,12 +29,17 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 		return g.consultHere(ctx, c, local)
 	}
 	if waiting, err = c.decide(ctx, found{}, false, false); waiting {
-		if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
-			g.running.join(c).saw(c.seen, c.start)
-		}
-		g.running.pass(c, nil)
+		g.saw(c)
 	}
 	return waiting, err
+}
+
+// saw ends the turn of a claim that went ahead and found somebody to wait for.
+func (g *Guard) saw(c *Claim) {
+	if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
+		g.running.join(c).saw(c.seen, c.start)
+	}
+	g.running.pass(c, nil)
 }
 
 // consultHere judges c by a claim of this process, where that knows enough.
@@ -66,11 +71,14 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 			return false, now.err
 		}
 		if !known && now.flight > 0 {
-			if waiting, answered := c.hears(&now); waiting || answered {
-				return c.decide(ctx, c.seen, true, false)
+			switch st, verdict := c.hears(&now); {
+			case st == stepWait:
+				return true, nil
+			case st == stepAnswer:
+				return false, c.answer(ctx, now.f, verdict, nil)
+			case st.claims() && !now.stale:
+				from, known = now.f, true
 			}
-			st, _ := judge(c.asker(), now.f)
-			from, known = now.f, st.claims() && !now.stale
 		}
 		if !l.take(&now) {
 			continue
@@ -79,22 +87,25 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 	}
 }
 
-// hears tells what c may make of what the look-out saw: that there is somebody
-// to wait for, or its answer. c.seen is what it is to go by.
-func (c *Claim) hears(now *glance) (waiting, answered bool) {
+// hears tells what c may make of what the look-out saw: wait for somebody, take
+// an answer, claim when it has the turn; stepLook where it may not go by that.
+func (c *Claim) hears(now *glance) (step, Verdict) {
 	if broken.Is(broken.S8EachLooks) {
-		return false, false
+		return stepLook, 0
 	}
 	a, fresh := c.asker(), now.flight >= c.arrived.fresh
-	if f, running := now.running(a, c.g.clock.now()); running && (fresh || now.storm || c.mayWait() > 0) {
-		c.seen = f
-		return true, false
+	st, verdict := judge(a, now.f)
+	switch {
+	case st == stepWait && (fresh || now.storm || c.mayWait() > 0):
+		if f, running := now.running(a, c.g.clock.now()); running {
+			c.seen = f
+			return stepWait, 0
+		}
+		return stepLook, 0
+	case st.claims(), st == stepAnswer && fresh && !now.stale:
+		return st, verdict
 	}
-	if st, _ := judge(a, now.f); st == stepAnswer && fresh && !now.stale {
-		c.seen = now.f
-		return false, true
-	}
-	return false, false
+	return stepLook, 0
 }
 
 // take waits for the turn. It fails where something was seen meanwhile.

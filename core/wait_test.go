@@ -17,6 +17,7 @@ type answered struct {
 	err     error
 }
 
+// Faults: 55.
 func TestWaitersGetTheRunsAnswer(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -116,6 +117,7 @@ func TestAWaitEndsByItsOwnDeadline(t *testing.T) {
 	})
 }
 
+// Faults: 55.
 func TestTheSurplusOfWaitersIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guardOn(t, newShelf(), waiting)

@@ -7,6 +7,7 @@ import (
 
 // Clients: what they are, and what lies between them and us.
 var clientStatements = []statement{
+	// Faults: 15, 62.
 	{name: "Statement30_AClientThatLeavesChangesNothing", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, preset := range []string{"do", "form", "pay"} {
@@ -87,6 +88,7 @@ func (s *scene) byHandAgain(n Node, path, name string) answer {
 
 // Outages: a store that is slow when it matters.
 var outageStatements = []statement{
+	// Faults: 54.
 	{name: "Statement57_ASlowStoreDoesNotHoldTheAnswerBack", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for i, mode := range []string{"slow", "timeout"} {

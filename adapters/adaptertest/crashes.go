@@ -7,6 +7,7 @@ import (
 
 // Crashes: owners that die, hang, or lose their lease while they work.
 var crashStatements = []statement{
+	// Faults: 14.
 	{name: "Statement23_AKilledOwnerIsRetakenOrHeld", alone: true, play: func(s *scene) {
 		o := NodeOptions{Quick: true}
 		doomed, other := s.process(o), s.process(o)
@@ -38,6 +39,7 @@ var crashStatements = []statement{
 		s.wantRuns("/hold/killed", 1)
 	}},
 
+	// Faults: 1.
 	{name: "Statement24_AHandlerOfTenLeasesKeepsItsClaim", alone: true, play: func(s *scene) {
 		o := NodeOptions{Quick: true}
 		n, other := s.server(o), s.server(o)
@@ -66,6 +68,7 @@ var crashStatements = []statement{
 		s.wantRuns(path, 1)
 	}},
 
+	// Faults: 3, 5.
 	{name: "Statement25_ALostLeaseEndsTheContext", alone: true, play: func(s *scene) {
 		o := NodeOptions{Quick: true}
 		loser, heir := s.server(o), s.server(o)
@@ -107,6 +110,7 @@ var crashStatements = []statement{
 		s.wantRuns("/hold/alone", 1)
 	}},
 
+	// Faults: 13.
 	{name: "Statement56_AHungHandlerLeavesItsKeyCrashed", alone: true, play: func(s *scene) {
 		o := NodeOptions{Quick: true}
 		n := s.server(o)

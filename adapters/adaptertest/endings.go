@@ -9,6 +9,7 @@ import (
 
 // Endings: what a run leaves behind, by how it ended.
 var endingStatements = []statement{
+	// Faults: 19, 28.
 	{name: "Statement26_EveryStatusAgainstThePolicy", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, place := range []string{"/do/", "/keep/", "/pay/", "/loose/"} {
@@ -21,6 +22,7 @@ var endingStatements = []statement{
 		}
 	}},
 
+	// Faults: 16, 20.
 	{name: "Statement27_AfterMarkEffectsNothingIsReleased", alone: true, play: func(s *scene) {
 		n := s.server(NodeOptions{Quick: true})
 		for _, c := range []struct {
@@ -54,6 +56,7 @@ var endingStatements = []statement{
 		statement27Lost(s, n)
 	}},
 
+	// Faults: 13.
 	{name: "Statement29_APanicIsSettledAndRaisedAgain", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		send := func(path string) answer {

@@ -20,6 +20,7 @@ var keyStatements = []statement{
 		}
 	}},
 
+	// Faults: 50.
 	{name: "Statement02_EmptyIsMalformedNeverAbsent", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for i, line := range []string{"Idempotency-Key:", "Idempotency-Key:    ", `Idempotency-Key: ""`, `Idempotency-Key: "" ;a=1`} {
@@ -40,6 +41,7 @@ var keyStatements = []statement{
 		}
 	}},
 
+	// Faults: 50.
 	{name: "Statement03_RequiredAndMissing_OptionalAndAbsent", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, path := range []string{"/key/none", "/form/none", "/pay/none"} {

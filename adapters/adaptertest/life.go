@@ -133,6 +133,7 @@ var lifeStatements = []statement{
 		}
 	}},
 
+	// Faults: 61.
 	{name: "Statement28_AfterAValidationErrorTheSameTokenWorks", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		token := s.issue(n, "ann", "test:form:run", "cart-1")
@@ -196,6 +197,7 @@ var lifeStatements = []statement{
 		}
 	}},
 
+	// Faults: 11.
 	{name: "Statement33_ClocksAnHourApartChangeNothing", play: func(s *scene) {
 		here := s.process(NodeOptions{})
 		for i, offset := range []time.Duration{time.Hour, -time.Hour} {

@@ -60,6 +60,7 @@ var choiceStatements = []statement{
 		s.wantRuns("/do/put", 2)
 	}},
 
+	// Faults: 21, 54.
 	{name: "Statement31_AStoreThatIsDownAtClaimRenewOrSettle", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, mode := range []string{"refuse", "lost-reply"} {

@@ -10,6 +10,7 @@ import (
 
 // Fingerprint: whether a repeat is the same request.
 var fingerprintStatements = []statement{
+	// Faults: 23, 44.
 	{name: "Statement11_AnotherBodyIsAConflict", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		const path = "/do/body"
@@ -32,6 +33,7 @@ var fingerprintStatements = []statement{
 		s.wantRuns(running, 1)
 	}},
 
+	// Faults: 40.
 	{name: "Statement12_TheQueryCountsItsOrderDoesNot", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		first := s.post(n, "/do/query?to=alice&sum=1").key("k").json(`{}`).send()
@@ -71,6 +73,7 @@ var fingerprintStatements = []statement{
 		s.wantRuns(path, 1)
 	}},
 
+	// Faults: 38, 39.
 	{name: "Statement14_JSONByMeaningNumbersAsWritten", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for i, c := range []struct{ first, again, then string }{
@@ -101,6 +104,7 @@ var fingerprintStatements = []statement{
 		}
 	}},
 
+	// Faults: 42.
 	{name: "Statement17_OneFingerprintWholeBodyForTheHandler", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, size := range []int{0, 1, 100, 64 << 10, 64<<10 + 1, 300_000} {

@@ -9,6 +9,7 @@ import (
 
 // Replay: what is kept of an answer and what is not.
 var replayStatements = []statement{
+	// Faults: 30, 31, 37.
 	{name: "Statement37_NothingOfAnotherExchangeIsReplayed", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		const path = "/do/denied"
@@ -42,6 +43,7 @@ var replayStatements = []statement{
 		s.wantRuns(path, 1)
 	}},
 
+	// Faults: 31.
 	{name: "Statement38_NoContentHasNoLength", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, status := range []int{204, 304} {
@@ -83,6 +85,7 @@ var replayStatements = []statement{
 		}
 	}},
 
+	// Faults: 29, 32.
 	{name: "Statement44_BytesAndHeadersReplayAsTheyWere", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, size := range []int{0, 1, 4096, 1 << 20} {

@@ -8,6 +8,7 @@ import (
 
 // Scope: whose key it is.
 var scopeStatements = []statement{
+	// Faults: 46, 51.
 	{name: "Statement09_OneKeyTwoScopes", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		const path = "/do/shared"
@@ -40,6 +41,7 @@ var scopeStatements = []statement{
 		}
 	}},
 
+	// Faults: 49.
 	{name: "Statement10_NeverAnotherRoutesAnswer", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		first := s.post(n, "/do/a").key("k").json(`{}`).do("Body", "the answer of a").send()
@@ -64,6 +66,7 @@ var scopeStatements = []statement{
 		s.wantRuns("/do/a", 1)
 	}},
 
+	// Faults: 48.
 	{name: "Statement18_ARefreshedLoginReplays", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		const path = "/do/login"

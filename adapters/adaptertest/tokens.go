@@ -10,6 +10,7 @@ import (
 
 // Tokens: one press of a button, and what became of it.
 var tokenStatements = []statement{
+	// Faults: 62.
 	{name: "Statement49_ADoubleClickIsOneRun", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for i, carry := range []func(token string) *request{

@@ -41,6 +41,8 @@ func verdict(w *httptest.ResponseRecorder) string {
 
 // FAULTS 27: an error returned the framework's way is the answer that the
 // framework makes of it, for the record too.
+//
+// Faults: 27.
 func TestP10_AReturnedErrorSettlesByItsStatus(t *testing.T) {
 	cases := []struct {
 		given string

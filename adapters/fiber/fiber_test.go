@@ -105,6 +105,8 @@ func (s *shop) want(a answer, status int, verdict string, runs int) {
 
 // FAULTS 27: an error returned the framework's way is the answer that the
 // framework makes of it, for the record too.
+//
+// Faults: 27.
 func TestP10_AReturnedErrorSettlesByItsStatus(t *testing.T) {
 	cases := []struct {
 		given string

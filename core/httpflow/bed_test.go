@@ -22,6 +22,8 @@ import (
 	"github.com/go-idem/idem/core/httpflow"
 	"github.com/go-idem/idem/internal/broken"
 	"github.com/go-idem/idem/stores/memstore"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 const operation = "test:do:run"

@@ -19,6 +19,7 @@ func bodyOf(r io.Reader, size int64) Request {
 	return NetRequest{req}
 }
 
+// Faults: 42.
 func TestBodiesAreReadOnceAndGivenBackWhole(t *testing.T) {
 	for _, size := range []int{0, 1, memoryLimit - 1, memoryLimit, memoryLimit + 1, 300_000} {
 		for _, announced := range []bool{true, false} {

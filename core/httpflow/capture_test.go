@@ -238,6 +238,7 @@ func TestStatement38_AUsedAnswerKeepsItsLocation(t *testing.T) {
 	}
 }
 
+// Faults: 33.
 func TestStatement39_ACodingThatTheRepeatDoesNotAccept(t *testing.T) {
 	b := newBed(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "br")
@@ -286,6 +287,7 @@ func TestStatement41_InformationalHeadsPassThrough(t *testing.T) {
 	}
 }
 
+// Faults: 34.
 func TestStatement42_TheFirstByteOfAStreamIsNotDelayed(t *testing.T) {
 	more := make(chan struct{})
 	b := newBed(t, func(w http.ResponseWriter, r *http.Request) {
@@ -313,6 +315,7 @@ func TestStatement42_TheFirstByteOfAStreamIsNotDelayed(t *testing.T) {
 	}
 }
 
+// Faults: 36.
 func TestStatement43_AbilitiesOfTheServersWriter(t *testing.T) {
 	t.Run("hijack", func(t *testing.T) {
 		for _, how := range []string{"assertion", "controller"} {

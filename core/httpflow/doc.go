@@ -39,6 +39,15 @@
 // answer that was flushed, streamed or hijacked cannot be held back: its repeat
 // is told "used", and the handler still never runs again.
 //
+// # While it is brought in
+//
+// Under idem.ModeObserve nothing is refused (rollout.go): whatever would be, from
+// a key that cannot be read to a duplicate, runs beside at once with its whole
+// body, is told "unprotected" and is counted. Under idem.ModeOff, and outside the
+// policy's share of keys, the request is passed on as if there were no guard; the
+// handler finds a claim in its context all the same, so that one handler serves
+// every mode.
+//
 // # Where to put it
 //
 // recover → trace → authenticate, authorise, limit → compress → idem →

@@ -15,6 +15,7 @@ import (
 	"github.com/go-idem/idem/core/httpflow"
 )
 
+// Faults: 57.
 func TestTokenEndpoint(t *testing.T) {
 	b := newBed(t, created)
 	own := "Origin: " + b.server.URL

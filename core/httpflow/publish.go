@@ -134,6 +134,9 @@ func writePolicy(b *strings.Builder, p *idem.Policy) {
 	row("if the records are out of reach", "%s", map[idem.Choice]string{
 		idem.Closed: "`unavailable` (503), nothing runs", idem.Open: "it runs, `unprotected`",
 	}[p.OnOutage])
+	if p.Atomic == idem.Yes {
+		row("items sent together", "all of them run, or none does")
+	}
 	row("largest body", "%d bytes", p.MaxBody)
 	row("largest answer that is kept", "%d bytes", p.MaxKeptBody)
 	row("a run takes at most", "%v", p.MaxRun.Round(time.Millisecond))

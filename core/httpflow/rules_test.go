@@ -51,6 +51,7 @@ func TestT5_EarlyDataWithoutAKeyRunsNothing(t *testing.T) {
 	}
 }
 
+// Faults: 15.
 func TestP7_TheHandlerOutlivesItsClient(t *testing.T) {
 	connection, left, done := make(chan ctx, 1), make(chan struct{}), make(chan error, 1)
 	b := newBed(t, func(w http.ResponseWriter, r *http.Request) {

@@ -44,6 +44,7 @@ func TestStatement11_AnotherBodyIsAConflict(t *testing.T) {
 	b.want(b.send(`{"cart":1}`, "Idempotency-Key: a"), 201, "replayed", 1)
 }
 
+// Faults: 41.
 func TestStatement13_AMultipartFormWithANewBoundary(t *testing.T) {
 	b := newBed(t, created)
 	b.want(b.send(multipartWith("x", "one"), "Idempotency-Key: a", "Content-Type: multipart/form-data; boundary=one"), 400, "malformed", 0)

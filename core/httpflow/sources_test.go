@@ -78,6 +78,7 @@ func TestEverySourceNamesTheIntent(t *testing.T) {
 	}
 }
 
+// Faults: 50.
 func TestWhatIsNoKeyIsNeverOne(t *testing.T) {
 	for _, c := range []struct {
 		given, source string

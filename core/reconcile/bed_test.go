@@ -13,6 +13,8 @@ import (
 	"github.com/go-idem/idem/core/storetest"
 	"github.com/go-idem/idem/internal/broken"
 	"github.com/go-idem/idem/stores/memstore"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 const (

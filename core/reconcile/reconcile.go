@@ -94,19 +94,19 @@ func New(cfg Config) (*Reconciler, error) {
 		{"Patience", int64(cfg.Patience)}, {"Attempts", int64(cfg.Attempts)}, {"BackOff", int64(cfg.BackOff)}, {"MaxBackOff", int64(cfg.MaxBackOff)},
 	} {
 		if c.got < 0 {
-			errs = append(errs, fmt.Errorf("%s is negative", c.name))
+			errs = append(errs, fmt.Errorf("config: %s is negative", c.name))
 		}
 	}
 	cfg = cfg.withDefaults()
 	if cfg.Patience > longestPatience {
-		errs = append(errs, fmt.Errorf("Patience %v is longer than %v", cfg.Patience, longestPatience))
+		errs = append(errs, fmt.Errorf("config: Patience %v is longer than %v", cfg.Patience, longestPatience))
 	}
 	if cfg.MaxBackOff < cfg.BackOff {
-		errs = append(errs, fmt.Errorf("MaxBackOff %v is shorter than BackOff %v", cfg.MaxBackOff, cfg.BackOff))
+		errs = append(errs, fmt.Errorf("config: MaxBackOff %v is shorter than BackOff %v", cfg.MaxBackOff, cfg.BackOff))
 	}
 	r := &Reconciler{Config: cfg, stop: make(chan struct{})}
 	if cfg.Guard == nil {
-		errs = append(errs, errors.New("Guard is nil"))
+		errs = append(errs, errors.New("config: Guard is nil"))
 	} else {
 		for _, p := range cfg.Guard.Policies() {
 			if cfg.Guard.Resolver(p.Operation) != nil {

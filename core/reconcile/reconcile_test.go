@@ -231,6 +231,28 @@ func TestAClaimThatLandsWhileItsEntryGoesIsFoundAgain(t *testing.T) {
 	})
 }
 
+// Claims that are made together leave their entries ahead of them, too.
+func TestClaimsOfABatchAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		dead := b.process()
+		claims, err := dead.ClaimBatch(context.Background(), []idem.Intent{intent("a"), intent("b"), intent("c")})
+		if err != nil || len(claims) != 3 {
+			t.Fatal(err)
+		}
+		dead.kill()
+		b.asked.say(reconcile.Released(), nil)
+		p := b.process()
+		if n := len(p.entries()); n != 3 {
+			t.Errorf("%d entries for a batch of three", n)
+		}
+		pass(3 * lease)
+		if sum := p.once(p.reconciler()); sum.Released != 3 {
+			t.Errorf("%+v, want all three released", sum)
+		}
+	})
+}
+
 func TestWhatIsWrongWithAConfigIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

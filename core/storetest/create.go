@@ -45,6 +45,7 @@ func (s *scene) loses(h idem.Store, name string, value, there []byte, sp span) {
 // optional here, but if it is told it has to be right.
 func (s *scene) isTold(r idem.Result, there []byte, sp span, before, after moment) {
 	if r.Done || r.Value == nil || !bytes.Equal(r.Value, there) {
+		s.overIfLate(sp, after)
 		s.errorf("got %s, want to be told of %s", result(r), show(there))
 	}
 	if r.Left != 0 {

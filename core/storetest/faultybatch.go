@@ -42,11 +42,13 @@ func (s faultyBatcher) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult
 			return fate.results
 		}
 	}
-	for i, r := range s.batcher.Apply(ctx, fate.sent) {
-		if at := fate.place[i]; fate.lost[at] == nil || r.Err != nil {
-			fate.results[at] = r
-		} else {
-			fate.results[at].Err = fate.lost[at]
+	if len(fate.sent) > 0 {
+		for i, r := range s.batcher.Apply(ctx, fate.sent) {
+			if at := fate.place[i]; fate.lost[at] == nil || r.Err != nil {
+				fate.results[at] = r
+			} else {
+				fate.results[at].Err = fate.lost[at]
+			}
 		}
 	}
 	if fate.silence {

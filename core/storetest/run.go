@@ -83,31 +83,46 @@ func Check(f Factory, parts ...string) []Failure {
 	return failures
 }
 
-// ask asks one statement of a new store.
+// tries is how often a statement is asked again because the machine was so slow
+// that a value was rightly gone when it was looked for.
+const tries = 5
+
+// ask asks one statement, of a new store each time that it could not be told.
 func (f Factory) ask(st statement) (skipped string, details []string) {
+	for range tries {
+		var late bool
+		if skipped, details, late = f.askOnce(st); !late {
+			return skipped, details
+		}
+	}
+	return "the machine is too slow to tell", nil
+}
+
+// askOnce asks one statement of a new store. Late says that nothing can be told.
+func (f Factory) askOnce(st statement) (skipped string, details []string, late bool) {
 	build := f.New
 	if st.full {
 		if f.Small == nil {
-			return "the store's size is not its own affair", nil
+			return "the store's size is not its own affair", nil, false
 		}
 		build = f.Small
 	}
 	backend, err := build()
 	if err != nil {
-		return "", []string{fmt.Sprintf("no store to ask: %v", err)}
+		return "", []string{fmt.Sprintf("no store to ask: %v", err)}, false
 	}
 	if backend.Close != nil {
 		defer backend.Close()
 	}
 	if st.needs != nil {
 		if why := st.needs(f, backend); why != "" {
-			return why, nil
+			return why, nil, false
 		}
 	}
 	s, err := newScene(f, backend)
 	if err != nil {
-		return "", []string{fmt.Sprintf("no handle on the store: %v", err)}
+		return "", []string{fmt.Sprintf("no handle on the store: %v", err)}, false
 	}
 	s.play(st.holds)
-	return "", s.faults()
+	return "", s.faults(), s.late
 }

@@ -24,6 +24,7 @@ type scene struct {
 	mu    sync.Mutex
 	moved time.Duration // by Advance, in all
 	wrong []string
+	late  bool     // nothing can be told: see overIfLate
 	ends  []func() // what the statement leaves to be ended
 }
 
@@ -180,6 +181,15 @@ func (s *scene) created(name string, value []byte, ttl time.Duration) span {
 	return sp
 }
 
+// overIfLate ends a statement of which nothing can be told: what it looked for may
+// rightly be gone, because the machine took longer than its time to live.
+func (s *scene) overIfLate(sp span, after moment) {
+	if _, spent := s.between(sp.before, after); s.Advance == nil && spent >= sp.ttl {
+		s.late = true
+		panic(enough{})
+	}
+}
+
 // finds says that value is there, by either handle, with what is left of sp.
 func (s *scene) finds(name string, value []byte, sp span) {
 	for _, h := range []idem.Store{s.here, s.there} {
@@ -188,6 +198,7 @@ func (s *scene) finds(name string, value []byte, sp span) {
 			s.errorf("Load says Done; it never does")
 		}
 		if r.Value == nil || !bytes.Equal(r.Value, value) {
+			s.overIfLate(sp, after)
 			s.fatalf("found %s, want %s", result(r), show(value))
 		}
 		s.leftIs(r.Left, sp, before, after)

@@ -80,6 +80,7 @@ func (v *labVisitor) sides() (sides map[string]labSide) {
 	return sides
 }
 
+// Faults: 69.
 func TestLabCommitsThenResetsTheUsedConnectionOnce(t *testing.T) {
 	d, _ := openTestDemo(t, "-store", "memory")
 	v := visitLab(t, d)

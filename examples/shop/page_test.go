@@ -91,6 +91,7 @@ func TestSomebodyWhoComesBackAndPressesAgainHasOneOrder(t *testing.T) {
 	})
 }
 
+// Faults: 61.
 func TestRefusedFormComesBackWithItsTokenAndWhatWasTyped(t *testing.T) {
 	onEachFramework(t, func(t *testing.T, d *demo, _ *buffer) {
 		p := visit(t, d)
@@ -127,6 +128,7 @@ func TestRefusedFormComesBackWithItsTokenAndWhatWasTyped(t *testing.T) {
 	})
 }
 
+// Faults: 63.
 func TestChangedFormIsRefusedInPlainWords(t *testing.T) {
 	onEachFramework(t, func(t *testing.T, d *demo, _ *buffer) {
 		p := visit(t, d)

@@ -72,6 +72,7 @@ test('C5 it is written down before the bytes leave, and no error, abort or reloa
   }
 })
 
+// Faults: 62, 64.
 test('C6 one attempt is in flight: the same body joins it, another is busy', async () => {
   const w = world()
   w.answers = [said('in-flight', 409, { 'Retry-After': '1' }), said('replayed', 201, {}, 'order 7')]
@@ -97,6 +98,7 @@ test('C7 an abort and a time-out leave it unknown', async () => {
   }
 })
 
+// Faults: 65.
 test('C8 a body that cannot be sent again is sent once', async () => {
   const w = world({ stream: true })
   w.answers = [lost]
@@ -137,6 +139,7 @@ test('C10 only a verdict settles, and a 2xx that no redirect led to', async () =
   }
 })
 
+// Faults: 67.
 test('C11 no clock replaces a token that was sent', async () => {
   for (const jump of [900e3, 86400e3, -86400e3]) {
     for (const answer of [lost, said('released', 422), said('uncertain', 409), said(null, 401)]) {
@@ -156,6 +159,7 @@ test('C12 pressed again without an answer, it is the same token, as often as one
   assert.deepEqual(new Set(rounds.flat()), new Set(['T1']))
 })
 
+// Faults: 68.
 test('C13 a gesture older than the settling begins nothing', async () => {
   const w = world()
   const at = performance.now()

@@ -51,6 +51,10 @@ const (
 	S8OldNewsShared
 	S8AllClaim
 	S8RenewalsWake
+	S8ReservedUnset
+	S8StartedWhileCollecting
+	S8BatchUnsorted
+	S8ReservedLeft
 	I1TakenEarly
 	I3StaleWrites
 	I4ReplayTidied
@@ -73,13 +77,23 @@ const (
 	S8HookDoubtIgnored
 	S9PipelineAsOne
 	S9CallsLeaveAlone
+	S9WaitUnheard
 	S7PartsUnframed
 	S7EmptyIsAKey
 	T6StrangePolicyUnsaid
+	S8LeaseStands
+	S8LeaseSlips
 	P13ResolvedTooSoon
 	P13ResolverAsOwner
 	S9TwoReconcilers
 	S9EntryUnheard
+	P2LossUnmended
+	P7SettleAttached
+	T6CardExpires
+	S8MarkUnwritten
+	S8MarkedReleased
+	S8FailedMarkPassed
+	S8UndoneDoubted
 )
 
 // Rules is the list `make broken` walks.
@@ -167,20 +181,38 @@ var Rules = []Entry{
 	{S6BrokenSealIsAbsent, "S6-broken-seal-is-absent", "core", "TestS6_ABrokenSealIsHeld", "an answer whose seal is broken is taken for none"},
 	{S9PipelineAsOne, "S9-pipeline-as-one", "stores/redisstore", "TestS9_AHalfAnsweredPipelineIsKnownByHalves", "what became of a pipeline's commands is taken from the driver's word for the whole"},
 	{S9CallsLeaveAlone, "S9-calls-leave-alone", "stores/redisstore", "TestS9_CallsThatWaitLeaveTogether", "however many pipelines are under way, every call makes one more"},
+	{S9WaitUnheard, "S9-wait-unheard", "stores/redisstore", "TestS9_AClaimAskedAgainWaitsAgain", "what WAIT says plays no part"},
 	{S8WaiterLooksFirst, "S8-waiter-looks-first", "core", "TestS8_AWaiterLooksAfterItSubscribed", "a waiter looks before it subscribes, and not again"},
 	{S8EachLooks, "S8-each-looks", "core", "TestS8_AHotRecordCostsOneCallAnInterval", "every loser looks by itself"},
 	{S8OldNewsShared, "S8-old-news-shared", "core", "TestS8_OldNewsIsNotShared", "what was seen is shared however long ago it was"},
 	{S8AllClaim, "S8-all-claim", "core", "TestS8_OneOfTheWaitersClaims", "all waiters of a process claim at once after a release"},
 	{S8RenewalsWake, "S8-renewals-wake", "core", "TestS8_OnlyAnEndWakes", "renewals wake those who wait"},
+	{S8ReservedUnset, "S8-reserved-unset", "core", "TestS8_ACrashWhileCollectingIsNeverUncertain", "the claims of an all-or-nothing batch are made without the flag reserved"},
+	{S8StartedWhileCollecting, "S8-started-while-collecting", "core", "TestS8_ACrashWhileCollectingIsNeverUncertain", "items of an all-or-nothing batch are started before all are held"},
+	{S8BatchUnsorted, "S8-batch-unsorted", "core", "TestS8_NoTwoBatchesWaitForEachOther", "all-or-nothing batches claim in the order in which their items came"},
+	{S8ReservedLeft, "S8-reserved-left", "core", "TestS8_NoneIsLeftHeld", "an all-or-nothing batch that is refused keeps what it held"},
+	{P5NoDeadline, "P5-no-deadline", "core", "TestP5_ASlowStoreHoldsUpNobodysDeadline", "an owner never doubts its own claim"},
+	{S9NoAskAgain, "S9-no-ask-again", "core", "TestStatement34_UnknownOutcomesAreAskedAgainOneByOne", "a claim without an answer is given up at once"},
 	{S8HookWaitedFor, "S8-hook-waited-for", "core", "TestS8_AHookThatHangsIsGivenUp", "a request waits for a hook as long as it takes"},
 	{S8HookPanics, "S8-hook-panics", "core", "TestS8_WhatGoesWrongInAHookStaysThere", "a hook's panic is the request's"},
 	{S8HookDoubtIgnored, "S8-hook-doubt-ignored", "core", "TestS8_AHookTurnsAnErrorIntoDoubt", "a hook's doubt plays no part"},
 	{S7PartsUnframed, "S7-parts-unframed", "core", "TestS7_JoinedPartsAreFramed", "the parts of a joined key are put one behind the other"},
 	{S7EmptyIsAKey, "S7-empty-is-a-key", "core/httpflow", "TestS7_AnEmptyPartIsNoKey", "an empty value is a key like any other"},
 	{T6StrangePolicyUnsaid, "T6-strange-policy-unsaid", "core", "TestT6_AnotherPolicyUnderTheNameIsSaidOnce", "nobody says that an operation runs under another policy elsewhere"},
+	{S8LeaseStands, "S8-lease-stands", "core", "TestS8_TheAdaptiveLeaseFollowsItsHandler", "an adaptive lease stays where it began"},
+	{S8LeaseSlips, "S8-lease-slips", "core", "TestS8_AClaimKeepsTheLeaseItWasMadeWith", "a renewal's deadline is that of a claim made now"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestP13_AResolverWaitsOneMoreLease", "a crashed run is resolved as soon as its lease ran out"},
 	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core/reconcile", "TestI3_NobodyWinsTwice", "a crashed run is resolved as soon as its lease ran out"},
+	{P13ResolvedTooSoon, "P13-resolved-too-soon", "core", "TestModelResolver", "a crashed run is resolved as soon as its lease ran out"},
 	{P13ResolverAsOwner, "P13-resolver-as-owner", "core/reconcile", "TestP13_AResolverSettlesAsSomebodyElse", "a resolver settles with the owner's nonce and fence"},
 	{S9TwoReconcilers, "S9-two-reconcilers", "core/reconcile", "TestS9_OneReconcilerAtATime", "reconcilers ask without a claim of their own"},
 	{S9EntryUnheard, "S9-entry-unheard", "stores/redisstore", "TestS9_AClaimWhoseEntryIsUnheardIsNotWon", "a claim is won although its index entry is not known to be there"},
+	{P2LossUnmended, "P2-loss-unmended", "core", "TestP2_WhatTheStoreLostIsWrittenAnew", "an outcome whose claim the store lost is not written"},
+	{P7SettleAttached, "P7-settle-attached", "core", "TestP7_TheSettleOutlivesItsConnection", "the store's calls end with the connection"},
+	{T6CardExpires, "T6-card-expires", "core", "TestT6_TheCardIsRenewedWhenHalfOfItsLifeIsLeft", "a card is left to expire"},
+	{S8MarkUnwritten, "S8-mark-unwritten", "core", "TestP13_MarkedEffectsAreHeldUnderRetakeToo", "a mark is only remembered"},
+	{S8MarkedReleased, "S8-marked-released", "core", "TestMarkEffects", "a marked run is released"},
+	{S8FailedMarkPassed, "S8-failed-mark-passed", "core", "TestMarkEffects", "a handler that goes on after a failed mark is believed"},
+	{S8UndoneDoubted, "S8-undone-doubted", "core", "TestNoEffectsReleasesOverMarkAndEndedContext", "what says that it had no effect is left in doubt"},
+	{P12UnreadableIsAbsent, "P12-unreadable-is-absent", "core", "TestP12_UnreadableAndNewerRecordsAreHeld", "a record that cannot be read is taken over"},
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/go-idem/idem/internal/drill"
 	"github.com/go-idem/idem/internal/redistest"
 	"github.com/go-idem/idem/internal/testserver"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "there is no rule %q to break\n", rule)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // Given three servers of three frameworks over one redis-server, and every

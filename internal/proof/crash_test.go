@@ -13,6 +13,8 @@ import (
 // under retake, when the key is sent to another process, then it ends as the
 // table says: none is stuck, none runs more often than it may, and each run that
 // follows another has a higher fence.
+//
+// Faults: 13, 14.
 func TestCrash_EveryKeyEndsAsTheTableSays(t *testing.T) {
 	c := proof.Crash{Redis: redistest.Server(t), Dir: t.TempDir(), Times: 2, Lease: 2 * time.Second}
 	if os.Getenv("IDEM_DRILL") == "1" {

@@ -9,6 +9,8 @@ import (
 	"github.com/go-idem/idem/internal/broken"
 	"github.com/go-idem/idem/internal/proof"
 	"github.com/go-idem/idem/internal/redistest"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -16,7 +18,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "there is no rule %q to break\n", rule)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // Given three processes over one redis-server, every twentieth reply of the

@@ -104,7 +104,7 @@ func startCluster(path string, masters int, args ...string) (*Cluster, error) {
 		c.stops[s.addr] = s.stop
 		addrs = append(addrs, s.addr)
 	}
-	c.Masters, c.Replicas = addrs[:masters], addrs[masters:]
+	c.Masters, c.Replicas = slices.Clip(addrs[:masters]), addrs[masters:]
 	if err := c.join(); err != nil {
 		c.stop()
 		return nil, err

@@ -55,3 +55,28 @@ func command(request []byte) string {
 	}
 	return strings.ToUpper(string(parts[2]))
 }
+
+// wordsOf returns the words of a request.
+func wordsOf(request []byte) (words []string) {
+	rest := request[bytes.IndexByte(request, '\n')+1:]
+	for len(rest) > 0 && rest[0] == '$' {
+		end := bytes.IndexByte(rest, '\n')
+		n, err := size(rest[:end+1])
+		if err != nil {
+			return words
+		}
+		words = append(words, string(rest[end+1:end+1+n]))
+		rest = rest[end+1+n+2:]
+	}
+	return words
+}
+
+// frame makes a request of words.
+func frame(words []string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return b.Bytes()
+}

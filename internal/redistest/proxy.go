@@ -24,6 +24,7 @@ type Proxy struct {
 	gate   chan struct{} // while silent; closed when it ends
 	down   bool
 	delay  time.Duration
+	change func(words []string) []string
 	counts map[string]int
 	rng    *rand.Rand
 	lost   int
@@ -104,6 +105,25 @@ func (p *Proxy) Late(n int, d time.Duration, commands ...string) {
 // requests before it on its connection have been answered by then.
 func (p *Proxy) Before(do func(), commands ...string) {
 	p.add(&trouble{commands: commands, times: 1, before: do})
+}
+
+// Rewrite has every request pass through change, which is given its words and
+// returns what is sent instead: so a server is made to look like another version.
+func (p *Proxy) Rewrite(change func(words []string) []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.change = change
+}
+
+// rewritten returns what is sent for a request.
+func (p *Proxy) rewritten(request []byte) []byte {
+	p.mu.Lock()
+	change := p.change
+	p.mu.Unlock()
+	if change == nil {
+		return request
+	}
+	return frame(change(wordsOf(request)))
 }
 
 // Delay holds every reply back for so long.

@@ -38,7 +38,7 @@ func (w *wire) requests() {
 			time.Sleep(hit.late)
 		}
 		w.sent(hit.lose)
-		if _, err := w.server.Write(request); err != nil {
+		if _, err := w.server.Write(w.rewritten(request)); err != nil {
 			w.forget(w.server)
 			return
 		}

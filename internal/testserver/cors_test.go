@@ -27,6 +27,8 @@ const (
 
 // The recipe of docs/how-to/cors.md in each framework: a page of another origin
 // may send a key and a token, and read what became of its request.
+//
+// Faults: 66.
 func TestCORSRecipe(t *testing.T) {
 	guard, err := idem.New(idem.Config{Store: memstore.New(memstore.Options{}), Unscoped: true, Policies: []idem.Policy{
 		{Operation: shopOrder, Key: []string{"token", "header:Idempotency-Key", "header:X-Order-Key"}, KeyRequired: idem.Yes},

@@ -9,6 +9,8 @@ import (
 	"github.com/go-idem/idem/core/storetest"
 	"github.com/go-idem/idem/internal/broken"
 	"github.com/go-idem/idem/stores/memstore"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -16,7 +18,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "IDEM_BROKEN names no rule")
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // factory makes stores for the suite, each seen through wrap.
@@ -43,6 +45,7 @@ func TestContractBehindTheFaultDecorator(t *testing.T) {
 	storetest.Run(t, factory(storetest.NewFaults().Wrap))
 }
 
+// Faults: 10.
 func TestS9_AClaimIsOneStepInTheStore(t *testing.T) {
 	holds(t, "of many Creates at once exactly one is Done")
 }

@@ -116,6 +116,9 @@ func (s *Store) serve(ctx context.Context, seen *sight, ops []idem.Op, sh share,
 func (s *Store) pipe(ctx context.Context, seen *sight, node *redis.Client, ops []idem.Op, which []int, results []idem.OpResult) {
 	x := newExchange()
 	for _, i := range which {
+		x.sync = x.sync || s.waits(ctx, &ops[i])
+	}
+	for _, i := range which {
 		put(ctx, x, seen, &ops[i])
 	}
 	if err := s.lane(node).send(ctx, node, x); err != nil {

@@ -13,6 +13,8 @@ import (
 
 // The caller's deadline holds, longer ones than CallTimeout too; without one a
 // call takes twice CallTimeout at most.
+//
+// Faults: 54.
 func TestDeadlines(t *testing.T) {
 	m := redistest.Miniredis(t)
 	proxy := redistest.NewProxy(t, m.Addr())

@@ -20,7 +20,13 @@ import (
 // that broke, those included that were answered. What was answered stays answered.
 type command struct {
 	*redis.RawCmd
-	read bool
+	read  bool
+	whole error    // what the driver said of the pipeline
+	wait  *command // the WAIT behind it on the same connection, if there was one
+}
+
+func newCommand(ctx context.Context, words ...any) *command {
+	return &command{RawCmd: redis.NewRawCmd(ctx, words...)}
 }
 
 // SetErr takes note of what the driver says of the command.
@@ -30,15 +36,15 @@ func (c *command) SetErr(err error) {
 }
 
 // answer returns the command's own reply, if it was read. Else it says that the
-// outcome is unknown; whole is what the driver said of the pipeline, which is all
+// outcome is unknown, and why; what the driver said of the whole pipeline is all
 // that is known where the server turned the connection away.
-func (c *command) answer(whole error) (reply, error) {
+func (c *command) answer() (reply, error) {
 	raw, err := c.Result()
-	if broken.Is(broken.S9PipelineAsOne) && whole != nil {
-		return reply{}, unknown(whole)
+	if broken.Is(broken.S9PipelineAsOne) && c.whole != nil {
+		return reply{}, unknown(c.whole)
 	}
 	if !c.read || len(raw) == 0 {
-		return reply{}, unknown(cmp.Or(err, whole, errMalformed))
+		return reply{}, unknown(cmp.Or(err, c.whole, errMalformed))
 	}
 	return parse(raw)
 }
@@ -47,18 +53,18 @@ func unknown(err error) error {
 	return fmt.Errorf("redisstore: no reply, so the outcome is unknown: %w", err)
 }
 
-// Most calls are one command or two of seven words.
+// Most calls are one command or two of up to eight words.
 const (
 	usualCommands = 2
-	usualWords    = 7
+	usualWords    = 8
 )
 
 // exchange is what one caller sends in one go: commands that are written in order,
 // without another's between them, and answered in order. Make one with
 // newExchange, add commands, send it, read the replies, free it.
 type exchange struct {
-	cmds  []*command
-	whole error // what the driver said of the pipeline
+	cmds []*command
+	sync bool // a WAIT belongs behind it
 
 	// For one that waits in a lane's queue.
 	state    state // guarded by the lane's mutex
@@ -115,7 +121,7 @@ func (x *exchange) add(ctx context.Context, words ...any) {
 		x.cmds = append(x.cmds, &u.command)
 		return
 	}
-	x.cmds = append(x.cmds, &command{RawCmd: redis.NewRawCmd(ctx, slices.Clone(words)...)})
+	x.cmds = append(x.cmds, newCommand(ctx, slices.Clone(words)...))
 }
 
 // keep copies the values of all commands, so that they may be sent, or not be
@@ -143,4 +149,4 @@ func (x *exchange) keep() {
 }
 
 // reply returns the reply to the command at i.
-func (x *exchange) reply(i int) (reply, error) { return x.cmds[i].answer(x.whole) }
+func (x *exchange) reply(i int) (reply, error) { return x.cmds[i].answer() }

@@ -1,5 +1,7 @@
 package redisstore
 
+import "time"
+
 // ClaimByScript has a store claim as it does on servers before Redis 7.
 func (s *Store) ClaimByScript() {
 	seen := *s.seen.Load()
@@ -25,4 +27,17 @@ func (s *Store) Crowd(n int) {
 		l.(*lane).crowd = n
 		return true
 	})
+}
+
+// Beats sets how long the connection that listens may be silent, and how long it
+// stays open when nobody watches. It is called before the first watch.
+func (s *Store) Beats(heartbeat, linger time.Duration) {
+	s.listener.heartbeat, s.listener.linger = heartbeat, linger
+}
+
+// Listens tells whether it has a connection on which somebody is heard.
+func (s *Store) Listens() bool {
+	s.listener.mu.Lock()
+	defer s.listener.mu.Unlock()
+	return s.listener.conn != nil
 }

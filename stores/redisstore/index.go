@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
 )
@@ -20,7 +18,7 @@ import (
 // records lie; no command touches both.
 
 // Indexed sends the entry and op in one write on one connection, the entry
-// first; in a Cluster side by side. It returns an error where the outcome of
+// first; in a Cluster, and through a Twemproxy, side by side. It returns an error where the outcome of
 // either is unknown, or the entry was refused.
 func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, ttl time.Duration, op idem.Op) (idem.Result, error) {
 	if err := errors.Join(admit(&op), admitEntry(index, e, ttl)); err != nil {
@@ -31,21 +29,27 @@ func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, tt
 	if err != nil {
 		return idem.Result{}, err
 	}
-	if s.cluster != nil {
+	if s.cluster != nil || s.options.Twemproxy {
 		return s.indexedBeside(ctx, index, e, ttl, op)
 	}
 	x := newExchange()
-	n := putEntries(ctx, x, index, []idem.IndexEntry{e}, ttl)
+	x.sync = s.waits(ctx, &op)
+	entry := entryCommands(index, []idem.IndexEntry{e}, ttl)
+	for _, words := range entry {
+		x.add(ctx, words...)
+	}
 	put(ctx, x, seen, &op)
 	node, err := s.send(ctx, op.Name, x)
 	if err != nil {
 		return idem.Result{}, err
 	}
 	defer x.free()
-	if err := s.heardEntries(ctx, node, x, n); err != nil && !broken.Is(broken.S9EntryUnheard) {
-		return idem.Result{}, err
+	for i := range entry {
+		if err := heardEntry(s.heard(ctx, node, x, i)); err != nil && !broken.Is(broken.S9EntryUnheard) {
+			return idem.Result{}, err
+		}
 	}
-	return s.outcome(ctx, node, x, n, &op)
+	return s.outcome(ctx, node, x, len(entry), &op)
 }
 
 // indexedBeside adds the entry and does op at the same time, and waits for both.
@@ -76,19 +80,21 @@ func (s *Store) Index(ctx context.Context, index string, entries []idem.IndexEnt
 	if _, err := s.fit(ctx); err != nil {
 		return err
 	}
-	x := newExchange()
-	n := putEntries(ctx, x, index, entries, ttl)
-	node, err := s.send(ctx, index, x)
+	answers, err := s.run(ctx, index, entryCommands(index, entries, ttl)...)
 	if err != nil {
 		return err
 	}
-	defer x.free()
-	return s.heardEntries(ctx, node, x, n)
+	for _, a := range answers {
+		if err := heardEntry(a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// putEntries adds the commands that add entries, let go of those that nobody
-// followed, and give the index its time to live. It returns how many they are.
-func putEntries(ctx context.Context, x *exchange, index string, entries []idem.IndexEntry, ttl time.Duration) int {
+// entryCommands add entries, let go of those that nobody followed, and give the
+// index its time to live.
+func entryCommands(index string, entries []idem.IndexEntry, ttl time.Duration) [][]any {
 	words := []any{"ZADD", index, "NX"}
 	first := entries[0].Due
 	for _, e := range entries {
@@ -97,22 +103,20 @@ func putEntries(ctx context.Context, x *exchange, index string, entries []idem.I
 			first = e.Due
 		}
 	}
-	x.add(ctx, words...)
-	x.add(ctx, "ZREMRANGEBYSCORE", index, "-inf", "("+score(first.Add(-ttl)))
-	x.add(ctx, "PEXPIRE", index, millis(ttl))
-	return 3
+	return [][]any{
+		words,
+		{"ZREMRANGEBYSCORE", index, "-inf", "(" + score(first.Add(-ttl))},
+		{"PEXPIRE", index, millis(ttl)},
+	}
 }
 
-// heardEntries reads the replies of putEntries, the first n of an exchange.
-func (s *Store) heardEntries(ctx context.Context, node *redis.Client, x *exchange, n int) error {
-	for i := range n {
-		r, err := s.heard(ctx, node, x, i)
-		if err == nil && r.kind != integer {
-			err = r.unexpected("an index command")
-		}
-		if err != nil {
-			return fmt.Errorf("the entry of a claim: %w", err)
-		}
+// heardEntry reads the reply to one of entryCommands: each answers by a number.
+func heardEntry(t told) error {
+	if t.err == nil && t.kind != integer {
+		t.err = t.unexpected("an index command")
+	}
+	if t.err != nil {
+		return fmt.Errorf("the entry of a claim: %w", t.err)
 	}
 	return nil
 }

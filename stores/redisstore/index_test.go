@@ -29,7 +29,7 @@ func TestS9_AClaimWhoseEntryIsUnheardIsNotWon(t *testing.T) {
 	for _, master := range c.Masters {
 		redistest.Flush(t, master)
 	}
-	for name, s := range map[string]*redisstore.Store{"one server": open(t, addr), "a cluster": openCluster(t, c.Masters...)} {
+	for name, s := range map[string]*redisstore.Store{"one server": open(t, addr), "a cluster": openCluster(t, c.Masters)} {
 		t.Run(name, func(t *testing.T) {
 			// Something else has the index's name: the server refuses the entry.
 			if r, err := s.Create(t.Context(), theIndex, []byte("no index"), time.Minute); err != nil || !r.Done {

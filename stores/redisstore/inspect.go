@@ -13,7 +13,7 @@ import (
 
 // findings is what one server says of itself; "" where it does not say.
 type findings struct {
-	addr, version, role, policy string
+	addr, version, valkey, role, policy string
 }
 
 // inspect reads what a server says of itself. What it refuses to say is not known;
@@ -23,11 +23,11 @@ func inspect(ctx context.Context, node *redis.Client) (findings, error) {
 	questions := [][]any{{"INFO", "server"}, {"INFO", "replication"}, {"INFO", "memory"}, {"CONFIG", "GET", "maxmemory-policy"}}
 	cmds := make([]*command, len(questions))
 	for i, q := range questions {
-		cmds[i] = &command{RawCmd: redis.NewRawCmd(ctx, q...)}
+		cmds[i] = newCommand(ctx, q...)
 	}
-	whole := fly(ctx, node, cmds)
+	fly(ctx, node, cmds)
 	for _, c := range cmds {
-		r, err := c.answer(whole)
+		r, err := c.answer()
 		if err != nil {
 			return f, entry(err)
 		}
@@ -39,6 +39,7 @@ func inspect(ctx context.Context, node *redis.Client) (findings, error) {
 		}
 		info := string(r.text)
 		f.version = cmp.Or(f.version, infoField(info, "redis_version"))
+		f.valkey = cmp.Or(f.valkey, infoField(info, "valkey_version"))
 		f.role = cmp.Or(f.role, infoField(info, "role"))
 		f.policy = cmp.Or(f.policy, infoField(info, "maxmemory_policy"))
 	}
@@ -69,9 +70,25 @@ func (s *Store) judge(f findings) error {
 }
 
 // before7 tells whether a server's SET does not take NX with GET.
-func (f findings) before7() bool {
-	major, err := strconv.Atoi(f.version[:max(strings.IndexByte(f.version, '.'), 0)])
-	return err == nil && major < 7
+func (f findings) before7() bool { return since(f.version, 0, 0) && !since(f.version, 7, 0) }
+
+// swapsAlone tells whether a server's SET takes IFEQ: Redis since 8.4, Valkey, which
+// calls itself some older Redis besides, since 8.1.
+func (f findings) swapsAlone() bool {
+	if f.valkey != "" {
+		return since(f.valkey, 8, 1)
+	}
+	return since(f.version, 8, 4)
+}
+
+// since tells whether a version is that one or a later one; one that cannot be read
+// is neither.
+func since(version string, major, minor int) bool {
+	first, rest, _ := strings.Cut(version, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	a, err := strconv.Atoi(first)
+	b, _ := strconv.Atoi(second)
+	return err == nil && (a > major || a == major && b >= minor)
 }
 
 // barred is the error of a server that answers but takes no commands: for now, or

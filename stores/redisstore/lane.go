@@ -19,9 +19,10 @@ import (
 // pipeline long is only that the server is busy, and a server that is not has
 // nothing to gain from it.
 type lane struct {
-	pipelines int // how many may be under way
-	size      int // the most commands in one
-	crowd     int // the most commands that wait
+	pipelines int   // how many may be under way
+	size      int   // the most commands in one
+	crowd     int   // the most commands that wait
+	wait      []any // the words of WAIT, where claims wait for replicas
 	flushed   func(Flush)
 
 	mu      sync.Mutex
@@ -51,7 +52,7 @@ func (l *lane) send(ctx context.Context, node *redis.Client, x *exchange) error 
 		l.flying++
 		l.mu.Unlock()
 		began := time.Now()
-		x.whole = fly(ctx, node, x.cmds)
+		l.fly(ctx, node, x.cmds, x.sync)
 		l.land(Flush{Calls: 1, Commands: len(x.cmds), Took: time.Since(began)})
 		return nil
 	}
@@ -144,17 +145,18 @@ func (l *lane) serve() {
 			return
 		}
 		cmds = cmds[:0]
-		latest := load[0].deadline
+		latest, sync := load[0].deadline, false
 		for _, x := range load {
 			cmds = append(cmds, x.cmds...)
+			sync = sync || x.sync
 			if x.deadline.After(latest) {
 				latest = x.deadline
 			}
 		}
 		began := time.Now()
-		whole := fly(until{context.Background(), latest}, node, cmds)
+		l.fly(until{context.Background(), latest}, node, cmds, sync)
 		f.Commands, f.Took = len(cmds), time.Since(began)
-		l.deliver(load, whole, f)
+		l.deliver(load, f)
 		clear(load)
 		clear(cmds)
 		if l.flushed != nil {
@@ -198,11 +200,11 @@ func (l *lane) take(load []*exchange) ([]*exchange, *redis.Client, Flush) {
 }
 
 // deliver tells the callers of a flight, those that are still there.
-func (l *lane) deliver(load []*exchange, whole error, f Flush) {
+func (l *lane) deliver(load []*exchange, f Flush) {
 	l.mu.Lock()
 	l.count(f)
 	for i, x := range load {
-		if x.whole = whole; x.state == left {
+		if x.state == left {
 			x.free()
 			load[i] = nil
 			continue
@@ -217,11 +219,26 @@ func (l *lane) deliver(load []*exchange, whole error, f Flush) {
 	}
 }
 
+// fly makes a flight. One WAIT at the end serves all claims in it: it waits for
+// everything that this connection wrote before.
+func (l *lane) fly(ctx context.Context, node *redis.Client, cmds []*command, sync bool) {
+	if !sync {
+		fly(ctx, node, cmds)
+		return
+	}
+	wait := newCommand(ctx, l.wait...)
+	for _, c := range cmds {
+		c.wait = wait
+	}
+	fly(ctx, node, append(cmds[:len(cmds):len(cmds)], wait))
+}
+
 // fly writes commands to a node, all in one go, and reads their replies. What
-// became of each is in its own reply; the error is of the whole.
-func fly(ctx context.Context, node *redis.Client, cmds []*command) error {
+// became of each is in its own answer.
+func fly(ctx context.Context, node *redis.Client, cmds []*command) {
 	if len(cmds) == 1 {
-		return node.Process(ctx, cmds[0])
+		_ = node.Process(ctx, cmds[0])
+		return
 	}
 	list := make([]redis.Cmder, len(cmds))
 	for i, c := range cmds {
@@ -229,8 +246,11 @@ func fly(ctx context.Context, node *redis.Client, cmds []*command) error {
 	}
 	pipe := node.Pipeline()
 	_ = pipe.BatchProcess(ctx, list...)
-	_, err := pipe.Exec(ctx)
-	return err
+	if _, err := pipe.Exec(ctx); err != nil {
+		for _, c := range cmds {
+			c.whole = err
+		}
+	}
 }
 
 // until is a context with a deadline that costs no timer: the driver hands the

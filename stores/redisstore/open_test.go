@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,8 @@ import (
 func strict(o *redisstore.Options) { o.EvictionChecked = "" }
 
 // The server decides whether it is fit; whoever knows better signs for it.
+//
+// Faults: 59.
 func TestUnfitServerIsRefusedAtOpen(t *testing.T) {
 	evicting, _ := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	locked, _ := redistest.Start(t, "--requirepass", "secret-password")
@@ -164,6 +167,20 @@ func TestOptionsAreRefusedAllAtOnce(t *testing.T) {
 		if _, err := redisstore.Open(t.Context(), o); !errors.Is(err, redisstore.ErrOptions) {
 			t.Errorf("without an address: %v, want ErrOptions", err)
 		}
+	}
+}
+
+// What the caller hands in stays as it is: the driver shuffles addresses.
+func TestOptionsAreCopied(t *testing.T) {
+	c := redistest.TheCluster(t)
+	want := slices.Concat(c.Masters, c.Replicas)
+	for range 10 {
+		addrs := slices.Clone(want)
+		s := openCluster(t, addrs)
+		if !slices.Equal(addrs, want) {
+			t.Fatalf("the addresses are in another order: %v, were %v", addrs, want)
+		}
+		_ = s.Close()
 	}
 }
 

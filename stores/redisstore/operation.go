@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,7 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 		return s.lookThenSet(ctx, op)
 	}
 	x := newExchange()
+	x.sync = s.waits(ctx, op)
 	put(ctx, x, sight, op)
 	node, err := s.send(ctx, op.Name, x)
 	if err != nil {
@@ -49,11 +51,13 @@ func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 		x.add(ctx, first, op.Name)
 		x.add(ctx, second, op.Name)
 	case op.Kind == idem.OpSwap && op.Wake:
-		x.add(ctx, "EVALSHA", theSwapScript().sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), "wake")
+		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), wakeWord)
+	case op.Kind == idem.OpSwap && seen.swapsAlone && !x.sync:
+		x.add(ctx, "SET", op.Name, op.Value, "IFEQ", op.Old, "GET", "PX", millis(op.TTL))
 	case op.Kind == idem.OpSwap:
-		x.add(ctx, "EVALSHA", theSwapScript().sha, "1", op.Name, op.Old, op.Value, millis(op.TTL))
-	case seen.byScript:
-		x.add(ctx, "EVALSHA", createScript.sha, "1", op.Name, op.Value, millis(op.TTL))
+		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL))
+	case seen.byScript || x.sync:
+		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Value, millis(op.TTL))
 	case broken.Is(broken.P11NoTTL):
 		x.add(ctx, "SET", op.Name, op.Value, "NX", "GET")
 	default:
@@ -74,22 +78,24 @@ func (s *Store) outcome(ctx context.Context, node *redis.Client, x *exchange, i 
 	if op.Kind == idem.OpLoad {
 		return loaded(s.twoHalves(ctx, x, i, op.Name))
 	}
-	r, err := s.heard(ctx, node, x, i)
-	if err != nil {
-		return idem.Result{}, err
+	t := s.heard(ctx, node, x, i)
+	switch words := x.cmds[i].Args(); {
+	case t.err != nil:
+		return idem.Result{}, t.err
+	case words[0] == "EVALSHA":
+		return s.scripted(ctx, t, op, x.sync)
+	case op.Kind == idem.OpSwap:
+		return s.swapped(ctx, t.reply, op)
 	}
-	if x.cmds[i].Args()[0] == "EVALSHA" {
-		return s.swapped(ctx, r, op, x.cmds[i].Args())
-	}
-	switch r.kind {
+	switch t.kind {
 	case nothing:
 		return idem.Result{Done: true}, nil
 	case bulk:
-		return idem.Result{Value: r.text}, nil
+		return idem.Result{Value: t.text}, nil
 	case failure:
-		return s.refusedCreate(ctx, op.Name, r)
+		return s.refusedCreate(ctx, op.Name, t.reply)
 	}
-	return idem.Result{}, r.unexpected("SET NX GET")
+	return idem.Result{}, t.unexpected("SET NX GET")
 }
 
 // twoHalves returns the replies to the two commands of a Load. Where a node refused
@@ -99,6 +105,9 @@ func (s *Store) twoHalves(ctx context.Context, x *exchange, i int, name string) 
 	value, err = x.reply(i)
 	if err == nil {
 		left, err = x.reply(i + 1)
+	}
+	if err != nil {
+		s.lookAround(ctx)
 	}
 	if err == nil && (value.kind == failure || left.kind == failure) {
 		if value, err = s.call(ctx, name, "GET", name); err == nil {
@@ -131,28 +140,62 @@ func loaded(value, left reply, err error) (idem.Result, error) {
 	return idem.Result{Value: value.text, Left: timeLeft(left.n)}, nil
 }
 
-// swapped reads the reply of a script. A server that does not know the script has
-// refused the call, not made it, so it is sent again with its text.
-func (s *Store) swapped(ctx context.Context, r reply, op *idem.Op, words []any) (idem.Result, error) {
-	if r.kind == failure && code(r.text) == "NOSCRIPT" {
-		text := createScript.text
-		if op.Kind == idem.OpSwap {
-			text = theSwapScript().text
-		}
-		var err error
-		if r, err = s.call(ctx, op.Name, append([]any{"EVAL", text}, words[2:]...)...); err != nil {
-			return idem.Result{}, err
-		}
-	}
+// swapped reads the reply of SET IFEQ GET: what was there before, whether or not it
+// was replaced. A server that does not know IFEQ (the last look met another one)
+// has refused the call, not made it.
+func (s *Store) swapped(ctx context.Context, r reply, op *idem.Op) (idem.Result, error) {
 	switch {
-	case r.kind == integer && r.n == 1:
-		return idem.Result{Done: true}, nil
-	case r.kind == integer && r.n == 0:
+	case r.kind == nothing:
 		return idem.Result{}, nil
-	case r.kind == array && len(r.items) == 2 && r.items[0].kind == bulk && r.items[1].kind == integer:
-		return idem.Result{Value: r.items[0].text, Left: timeLeft(r.items[1].n)}, nil
+	case r.kind == bulk && (string(r.text) == string(op.Old) || string(r.text) == string(op.Value)):
+		return idem.Result{Done: true}, nil
+	case r.kind == bulk:
+		return idem.Result{Value: r.text}, nil
+	case r.kind == failure && strings.Contains(string(r.text), "syntax"):
+		return s.eval(ctx, op, false)
 	}
-	return idem.Result{}, r.unexpected("a script")
+	return idem.Result{}, r.unexpected("SET IFEQ GET")
+}
+
+// scripted reads the reply of a script. A server that does not know the script has
+// refused the call, not made it, so it is sent again with its text.
+func (s *Store) scripted(ctx context.Context, t told, op *idem.Op, sync bool) (idem.Result, error) {
+	switch {
+	case t.err != nil:
+		return idem.Result{}, t.err
+	case t.kind == failure && code(t.text) == "NOSCRIPT":
+		return s.eval(ctx, op, sync)
+	case t.kind == integer && t.n == 1:
+		return s.confirm(idem.Result{Done: true}, t.wait)
+	case t.kind == integer && t.n == 0:
+		return idem.Result{}, nil
+	case t.kind == array && len(t.items) == 2 && t.items[0].kind == bulk && t.items[1].kind == integer:
+		there := idem.Result{Value: t.items[0].text, Left: timeLeft(t.items[1].n)}
+		if sync && string(there.Value) == string(op.Value) {
+			return s.confirm(there, t.wait) // a claim of our own, written again
+		}
+		return there, nil
+	case t.kind == failure && op.Kind == idem.OpCreate:
+		return s.refusedCreate(ctx, op.Name, t.reply)
+	}
+	return idem.Result{}, t.unexpected("a script")
+}
+
+// eval makes an operation by the text of its script.
+func (s *Store) eval(ctx context.Context, op *idem.Op, sync bool) (idem.Result, error) {
+	words := []any{"EVAL", scriptFor(op, sync).text, "1", op.Name}
+	if op.Kind == idem.OpSwap {
+		words = append(words, op.Old)
+	}
+	words = append(words, op.Value, millis(op.TTL))
+	if op.Wake {
+		words = append(words, wakeWord)
+	}
+	t := s.ask(ctx, op.Name, sync, words...)
+	if t.kind == failure && code(t.text) == "NOSCRIPT" {
+		return idem.Result{}, refusal(t.text)
+	}
+	return s.scripted(ctx, t, op, sync)
 }
 
 // refusedCreate is a Create that the server refused. A full server refuses before

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,17 @@ type Options struct {
 	// as "ops, 2026-03: ElastiCache parameter group sessions-noevict". It is needed
 	// where the policy cannot be read, and accepts a policy that evicts.
 	EvictionChecked string
+
+	// WaitReplicas has claims wait until replicas have them. The zero value waits
+	// for none.
+	WaitReplicas WaitReplicas
+
+	// Twemproxy says that Universal.Addrs is a Twemproxy (nutcracker), which takes no
+	// command about a server: nothing can be asked of the servers behind it, so
+	// EvictionChecked is required, the clock is this host's, NoPubSub is set, and
+	// there is no walk (Scan). Its auto_eject_hosts has to be off: a name that moves to
+	// another server runs twice.
+	Twemproxy bool
 
 	// Pipelines is how many pipelines may be under way to a node at once. A call
 	// that comes while there are fewer goes at once and alone; the others wait until
@@ -116,6 +128,12 @@ func (o Options) check() error {
 	if o.CallTimeout < 0 {
 		errs = append(errs, fmt.Errorf("%w: a CallTimeout of %v: it is above zero", ErrOptions, o.CallTimeout))
 	}
+	if err := o.WaitReplicas.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Twemproxy {
+		errs = append(errs, o.checkTwemproxy())
+	}
 	if o.Pipelines < 0 || o.PipelineSize < 0 {
 		errs = append(errs, fmt.Errorf("%w: Pipelines %d and PipelineSize %d: neither is below zero", ErrOptions, o.Pipelines, o.PipelineSize))
 	}
@@ -168,6 +186,7 @@ func (o Options) withDefaults() Options {
 		o.CallTimeout = DefaultCallTimeout
 	}
 	u := *o.Universal
+	u.Addrs = slices.Clone(u.Addrs) // the driver shuffles them
 	u.MaxRetries = -1
 	if broken.Is(broken.S9DriverRetries) {
 		u.MaxRetries = 3
@@ -185,7 +204,14 @@ func (o Options) withDefaults() Options {
 	if u.PoolSize == 0 {
 		u.PoolSize = connsPerCPU * runtime.GOMAXPROCS(0)
 	}
+	if o.Twemproxy {
+		u.Dialer = withoutHello(u.Dialer)
+		o.NoPubSub = true
+	}
 	o.Universal = &u
+	if o.WaitReplicas.Replicas > 0 && o.WaitReplicas.Timeout == 0 {
+		o.WaitReplicas.Timeout = DefaultWaitTimeout
+	}
 	if o.Pipelines == 0 {
 		o.Pipelines = DefaultPipelines
 	}
@@ -196,5 +222,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// worstCall is how long one call may take: to connect, and to be answered.
-func (o Options) worstCall() time.Duration { return 2 * o.CallTimeout }
+// worstCall is how long one call may take: to connect, to be answered, and for
+// replicas to have it.
+func (o Options) worstCall() time.Duration { return 2*o.CallTimeout + o.WaitReplicas.Timeout }

@@ -29,9 +29,11 @@ const (
 type sight struct {
 	err      error // nil: fit
 	byScript bool  // SET does not take NX with GET here
-	servers  []findings
-	again    time.Time // not looked at again before, where err is set
-	backOff  time.Duration
+	// swapsAlone: SET takes IFEQ here, on every server
+	swapsAlone bool
+	servers    []findings
+	again      time.Time // not looked at again before, where err is set
+	backOff    time.Duration
 }
 
 // Ready looks at the server now and returns nil if it answers and is fit to keep
@@ -81,6 +83,10 @@ func (s *Store) survey(ctx context.Context) *sight {
 	seen := &sight{}
 	var mu sync.Mutex
 	each := func(ctx context.Context, node *redis.Client) error {
+		if s.options.Twemproxy {
+			seen.servers = []findings{{addr: node.Options().Addr}}
+			return nil
+		}
 		f, err := inspect(ctx, node)
 		if err == nil {
 			err = s.judge(f)
@@ -95,8 +101,10 @@ func (s *Store) survey(ctx context.Context) *sight {
 	} else {
 		seen.err = each(ctx, s.single)
 	}
+	seen.swapsAlone = len(seen.servers) > 0
 	for _, f := range seen.servers {
 		seen.byScript = seen.byScript || f.before7()
+		seen.swapsAlone = seen.swapsAlone && f.swapsAlone()
 	}
 	if seen.err == nil && !seen.byScript && seen.servers[0].version == "" {
 		seen.byScript, seen.err = s.tryClaim(ctx)

@@ -97,6 +97,17 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+func TestVersionsWithIFEQ(t *testing.T) {
+	for f, want := range map[findings]bool{
+		{version: "8.4.0"}: true, {version: "8.2.9"}: false, {version: "9.0.0"}: true, {version: "7.0.15"}: false, {}: false,
+		{version: "7.2.4", valkey: "8.1.0"}: true, {version: "7.2.4", valkey: "8.0.2"}: false, {version: "7.2.4", valkey: "9.0"}: true,
+	} {
+		if got := f.swapsAlone(); got != want {
+			t.Errorf("%+v swaps by SET IFEQ: %v, want %v", f, got, want)
+		}
+	}
+}
+
 func TestInfoFields(t *testing.T) {
 	info := "# Server\r\nredis_version:7.0.15\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n"
 	for name, want := range map[string]string{"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "version": "", "absent": ""} {

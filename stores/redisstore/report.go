@@ -11,7 +11,7 @@ import (
 // Report is what holds for a store: what a start-up log prints so that nobody has
 // to know a driver's defaults.
 type Report struct {
-	// Mode is single, sentinel or cluster.
+	// Mode is single, sentinel, cluster or twemproxy.
 	Mode string
 	// Addrs are the addresses it was opened with.
 	Addrs []string
@@ -19,8 +19,12 @@ type Report struct {
 	Servers []string
 	// NotReady is why calls fail at the moment; nil if they do not.
 	NotReady error
-	// ClaimBy is the command of a claim: "SET NX GET", or "script" before Redis 7.
-	ClaimBy string
+	// ClaimBy is the command of a claim: "SET NX GET", or "script" before Redis 7 and
+	// where claims wait for replicas. SwapBy is that of every later step: "script", or
+	// "SET IFEQ" where the server has it and nobody is to be woken.
+	ClaimBy, SwapBy string
+	// WaitReplicas repeats Options.WaitReplicas.
+	WaitReplicas WaitReplicas
 	// Watching is how many names somebody waits for now, by one connection; -1 where
 	// Options.NoPubSub says that nobody is woken.
 	Watching int
@@ -51,7 +55,7 @@ func (s *Store) Report() Report {
 	u, seen, pool := s.options.Universal, s.seen.Load(), s.client.PoolStats()
 	r := Report{
 		Mode: "single", Addrs: u.Addrs, NotReady: seen.err,
-		ClaimBy: "SET NX GET", EvictionCheckedBy: s.options.EvictionChecked,
+		ClaimBy: "SET NX GET", SwapBy: "script", EvictionCheckedBy: s.options.EvictionChecked, WaitReplicas: s.options.WaitReplicas,
 		Retries: max(u.MaxRetries, 0), Redirects: u.MaxRedirects,
 		DialTimeout: u.DialTimeout, CallTimeout: s.options.CallTimeout,
 		LongestCall: u.ReadTimeout, WorstCall: s.options.worstCall(),
@@ -65,9 +69,14 @@ func (s *Store) Report() Report {
 		r.Mode = "cluster"
 	case u.MasterName != "":
 		r.Mode = "sentinel"
+	case s.options.Twemproxy:
+		r.Mode = "twemproxy"
 	}
-	if seen.byScript {
+	if seen.byScript || r.WaitReplicas.Replicas > 0 {
 		r.ClaimBy = "script"
+	}
+	if seen.swapsAlone {
+		r.SwapBy = "SET IFEQ"
 	}
 	for _, f := range seen.servers {
 		r.Servers = append(r.Servers, f.String())
@@ -104,7 +113,14 @@ func (r Report) String() string {
 	if r.EvictionCheckedBy != "" {
 		line("  eviction checked by %s", r.EvictionCheckedBy)
 	}
-	line("  claim by %s; retries by the driver: %d; redirects: %d; reads from replicas: none", r.ClaimBy, r.Retries, r.Redirects)
+	if w := r.WaitReplicas; w.Replicas > 0 {
+		otherwise := "marked"
+		if w.OrRefuse {
+			otherwise = "refused"
+		}
+		line("  a claim waits until %d replicas have it, %v at most, and is %s otherwise", w.Replicas, w.Timeout, otherwise)
+	}
+	line("  claim by %s, later steps by %s; retries by the driver: %d; redirects: %d; reads from replicas: none", r.ClaimBy, r.SwapBy, r.Retries, r.Redirects)
 	line("  connect %v, reply %v (with a deadline of the caller's: up to %v), worst call %v",
 		r.DialTimeout, r.CallTimeout, r.LongestCall, r.WorstCall)
 	line("  pipelines under way to a node at most %d, of at most %d commands; what comes meanwhile leaves together", r.Pipelines, r.PipelineSize)

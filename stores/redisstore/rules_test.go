@@ -15,6 +15,7 @@ import (
 
 // Each of these tests names a rule and fails when its switch breaks it.
 
+// Faults: 10.
 func TestS9_AClaimIsOneStepInTheStore(t *testing.T) {
 	holds(t, "of many Creates at once exactly one is Done")
 }
@@ -53,6 +54,8 @@ func TestS9_TheValueIsReadBeforeItsTime(t *testing.T) {
 // The reply to each kind of call is lost, many times over: always an error, never
 // an answer, and the call came to the server once. The server's own count, not
 // the proxy's, says so.
+//
+// Faults: 9.
 func TestS9_NothingIsSentTwice(t *testing.T) {
 	addr := redistest.Server(t)
 	redistest.Flush(t, addr)
@@ -109,6 +112,7 @@ func commandCalls(t *testing.T, addr, command string) int {
 	return n
 }
 
+// Faults: 8.
 func TestP11_NoRecordIsWithoutATimeToLive(t *testing.T) {
 	addr := redistest.Server(t)
 	redistest.Flush(t, addr)

@@ -18,6 +18,9 @@ import (
 // node meanwhile may be passed over until the next walk. One round trip; needs
 // Redis 6.
 func (s *Store) Scan(ctx context.Context, prefix, cursor string, limit int) (idem.Page, error) {
+	if s.options.Twemproxy {
+		return idem.Page{}, idem.ErrUnable // it takes no command that is about no name
+	}
 	ctx = s.bound(ctx)
 	if _, err := s.fit(ctx); err != nil {
 		return idem.Page{}, err
@@ -42,7 +45,9 @@ func (s *Store) Scan(ctx context.Context, prefix, cursor string, limit int) (ide
 		}
 	}
 	node := nodes[at]
-	r, err := ask(ctx, node, []any{"SCAN", there, "MATCH", glob(prefix) + "*", "COUNT", limit, "TYPE", "string"})
+	scan := newCommand(ctx, "SCAN", there, "MATCH", glob(prefix)+"*", "COUNT", limit, "TYPE", "string")
+	fly(ctx, node, []*command{scan})
+	r, err := scan.answer()
 	if err != nil {
 		return idem.Page{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 
+	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
 )
 
@@ -46,10 +47,37 @@ if there then return {there, redis.call('PTTL', KEYS[1])} end
 return 0`)
 )
 
-// theSwapScript is swapScript, unless a test breaks a rule.
-func theSwapScript() *script {
-	if broken.Is(broken.S9OwnValueRenews) {
+// The same two for claims that wait for replicas: our own value, found by a claim
+// whose reply was lost, is written again as it is. WAIT counts what its own
+// connection wrote, and the first write came by another.
+var (
+	syncedSwap = newScript(`local there = redis.call('GET', KEYS[1])
+if there == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1 end
+if there == ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL') return 1 end
+if there then return {there, redis.call('PTTL', KEYS[1])} end
+return 0`)
+
+	syncedCreate = newScript(`local there = redis.call('GET', KEYS[1])
+if there == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL') end
+if there then return {there, redis.call('PTTL', KEYS[1])} end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`)
+)
+
+// wakeWord is the last word of a Swap that wakes those who watch the name.
+const wakeWord = "wake"
+
+// scriptFor is the script of an operation.
+func scriptFor(op *idem.Op, sync bool) *script {
+	switch swap := op.Kind == idem.OpSwap; {
+	case swap && broken.Is(broken.S9OwnValueRenews):
 		return &renewingSwap
+	case swap && sync:
+		return &syncedSwap
+	case swap:
+		return &swapScript
+	case sync:
+		return &syncedCreate
 	}
-	return &swapScript
+	return &createScript
 }

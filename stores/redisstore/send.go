@@ -19,7 +19,8 @@ import (
 // unknown, whatever became of the others.
 type told struct {
 	reply
-	err error
+	err  error
+	wait *command // the WAIT behind it on the same connection, if there was one
 }
 
 // run sends commands that concern one name to the node that has it, in order and
@@ -39,7 +40,7 @@ func (s *Store) run(ctx context.Context, name string, cmds ...[]any) ([]told, er
 	defer x.free()
 	answers := make([]told, len(cmds))
 	for i := range answers {
-		answers[i].reply, answers[i].err = s.heard(ctx, node, x, i)
+		answers[i] = s.heard(ctx, node, x, i)
 	}
 	return answers, nil
 }
@@ -47,11 +48,18 @@ func (s *Store) run(ctx context.Context, name string, cmds ...[]any) ([]told, er
 // call is run for one command. An error means that no reply was read: the outcome
 // is unknown. A refusal is a reply.
 func (s *Store) call(ctx context.Context, name string, words ...any) (reply, error) {
+	t := s.ask(ctx, name, false, words...)
+	return t.reply, t.err
+}
+
+// ask is call, with a WAIT behind the command if sync says so.
+func (s *Store) ask(ctx context.Context, name string, sync bool, words ...any) told {
 	x := newExchange()
+	x.sync = sync
 	x.add(ctx, words...)
 	node, err := s.send(ctx, name, x)
 	if err != nil {
-		return reply{}, err
+		return told{err: err}
 	}
 	defer x.free()
 	return s.heard(ctx, node, x, 0)
@@ -68,14 +76,27 @@ func (s *Store) send(ctx context.Context, name string, x *exchange) (*redis.Clie
 	return node, s.lane(node).send(ctx, node, x)
 }
 
-// heard returns the reply to a command of an exchange that came back, after
+// heard returns the answer to a command of an exchange that came back, after
 // dealing with a node that refused it.
-func (s *Store) heard(ctx context.Context, node *redis.Client, x *exchange, i int) (reply, error) {
-	r, err := x.reply(i)
-	if err != nil || r.kind != failure {
-		return r, err
+func (s *Store) heard(ctx context.Context, node *redis.Client, x *exchange, i int) told {
+	t := told{wait: x.cmds[i].wait}
+	t.reply, t.err = x.reply(i)
+	if t.err != nil {
+		s.lookAround(ctx)
+		return t
 	}
-	return s.follow(ctx, node, x.cmds[i].Args(), r)
+	if t.kind != failure {
+		return t
+	}
+	return s.follow(ctx, node, x.cmds[i].Args(), x.sync, t)
+}
+
+// lookAround has the driver read anew which node has what, in its own time, for the
+// calls to come: a node that does not answer may have been replaced.
+func (s *Store) lookAround(ctx context.Context) {
+	if s.cluster != nil {
+		s.cluster.ReloadState(ctx)
+	}
 }
 
 // lane returns the way to a node.
@@ -85,16 +106,10 @@ func (s *Store) lane(node *redis.Client) *lane {
 		return l.(*lane)
 	}
 	l, _ := s.lanes.LoadOrStore(addr, &lane{
-		pipelines: s.options.Pipelines, size: s.options.PipelineSize, crowd: maxWaiting, flushed: s.options.OnFlush,
+		pipelines: s.options.Pipelines, size: s.options.PipelineSize, crowd: maxWaiting,
+		wait: s.options.WaitReplicas.words(), flushed: s.options.OnFlush,
 	})
 	return l.(*lane)
-}
-
-// ask sends one command to a node as it is, past the lane: what is sent on was
-// refused before and has waited once.
-func ask(ctx context.Context, node *redis.Client, words []any) (reply, error) {
-	c := &command{RawCmd: redis.NewRawCmd(ctx, words...)}
-	return c.answer(fly(ctx, node, []*command{c}))
 }
 
 // node returns the client of the node that has a name.
@@ -111,45 +126,47 @@ func (s *Store) node(ctx context.Context, name string) (*redis.Client, error) {
 
 // follow deals with a node that refused a command. It sends the command on where
 // a Cluster says so, and again where that makes the driver drop a connection to a
-// server that has become a replica; any other refusal is the reply.
-func (s *Store) follow(ctx context.Context, node *redis.Client, words []any, r reply) (reply, error) {
+// server that has become a replica; any other refusal is the answer.
+func (s *Store) follow(ctx context.Context, node *redis.Client, words []any, sync bool, t told) told {
 	for range maxRedirects {
-		var err error
-		switch why := code(r.text); {
+		switch why := code(t.text); {
 		case why == "READONLY":
-			return askPlainly(ctx, node, words)
+			t.reply, t.err = askPlainly(ctx, node, words)
+			return t
 		case s.cluster != nil && (why == "MOVED" || why == "ASK"):
-			r, node, err = s.sendOn(ctx, node, words, r.text, why == "ASK")
+			node, t = s.sendOn(ctx, node, words, sync, t.text, why == "ASK")
 		default:
-			return r, nil
+			return t
 		}
-		if err != nil || r.kind != failure {
-			return r, err
+		if t.err != nil || t.kind != failure {
+			return t
 		}
 	}
-	return r, nil
+	return t
 }
 
-// sendOn sends a command to the node that a redirect names, and returns the reply
-// and that node.
-func (s *Store) sendOn(ctx context.Context, from *redis.Client, words []any, redirect []byte, importing bool) (reply, *redis.Client, error) {
+// sendOn sends a command to the node that a redirect names, past the lane: what is
+// sent on was refused before and has waited once. It returns that node.
+func (s *Store) sendOn(ctx context.Context, from *redis.Client, words []any, sync bool, redirect []byte, importing bool) (*redis.Client, told) {
 	if !importing {
-		s.cluster.ReloadState(ctx) // in its own time, for the calls to come
+		s.lookAround(ctx)
 	}
 	for anew := false; ; anew = true {
 		node, err := s.nodeAt(ctx, from, redirect, anew)
 		if err != nil {
-			return reply{}, nil, err
+			return nil, told{err: err}
 		}
-		send := ask
+		c := newCommand(ctx, words...)
+		cmds := []*command{c}
 		if importing {
-			send = askImporting
+			cmds = []*command{newCommand(ctx, "ASKING"), c}
 		}
-		r, err := send(ctx, node, words)
-		if errors.Is(err, redis.ErrClosed) && !anew {
+		s.lane(node).fly(ctx, node, cmds, sync)
+		t := told{wait: c.wait}
+		if t.reply, t.err = c.answer(); errors.Is(t.err, redis.ErrClosed) && !anew {
 			continue // the driver has closed this client, so nothing was sent
 		}
-		return r, node, err
+		return node, t
 	}
 }
 
@@ -176,12 +193,6 @@ func (s *Store) nodeAt(ctx context.Context, from *redis.Client, redirect []byte,
 		return nil, fmt.Errorf("redisstore: redirected to a node that is no known master: %w", errors.Join(err, refusal(redirect)))
 	}
 	return node.(*redis.Client), nil
-}
-
-// askImporting sends a command to the node that a slot is moving to.
-func askImporting(ctx context.Context, node *redis.Client, args []any) (reply, error) {
-	asking, c := &command{RawCmd: redis.NewRawCmd(ctx, "ASKING")}, &command{RawCmd: redis.NewRawCmd(ctx, args...)}
-	return c.answer(fly(ctx, node, []*command{asking, c}))
 }
 
 // askPlainly sends a command in the driver's own form. It sees the refusal then,

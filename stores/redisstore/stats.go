@@ -24,6 +24,8 @@ type Stats struct {
 	// Waited is how long calls waited before they were sent, all together, and
 	// LongestWait the longest of it.
 	Waited, LongestWait time.Duration
+	// Unsynced is how many claims too few replicas had in time: see WaitReplicas.
+	Unsynced uint64
 	// Flying is how many pipelines are under way now, Waiting how many commands
 	// wait for one to come back.
 	Flying, Waiting int
@@ -31,7 +33,7 @@ type Stats struct {
 
 // Stats returns what group commit did so far. It makes no call.
 func (s *Store) Stats() Stats {
-	var sum Stats
+	sum := Stats{Unsynced: s.unsynced.Load()}
 	s.lanes.Range(func(_, value any) bool {
 		l := value.(*lane)
 		l.mu.Lock()

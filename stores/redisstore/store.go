@@ -34,6 +34,8 @@ type Store struct {
 	lanes   sync.Map // address → *lane
 	masters sync.Map // address → *redis.Client, of a cluster
 
+	unsynced atomic.Uint64 // claims that too few replicas had in time
+
 	seen    atomic.Pointer[sight]
 	looking atomic.Bool
 
@@ -79,6 +81,10 @@ func (s *Store) connect() error {
 	return nil
 }
 
+// UsesStoreStep asks a guard to say what it makes its calls for: claims may have to
+// wait for replicas.
+func (s *Store) UsesStoreStep() bool { return s.options.WaitReplicas.Replicas > 0 }
+
 // Close closes the connections. Calls made afterwards fail, and nobody who watches
 // is woken any more.
 func (s *Store) Close() error {
@@ -115,11 +121,15 @@ func (s *Store) Load(ctx context.Context, name string) (idem.Result, error) {
 }
 
 // Now returns the server's time. In a Cluster it is that of one node, always the
-// same one as long as the slots stay where they are.
+// same one as long as the slots stay where they are; behind a Twemproxy, which
+// cannot be asked, it is this host's.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	ctx = s.bound(ctx)
 	if _, err := s.fit(ctx); err != nil {
 		return time.Time{}, err
+	}
+	if s.options.Twemproxy {
+		return time.Now(), nil
 	}
 	r, err := s.call(ctx, "idem:clock", "TIME")
 	if err != nil {

@@ -65,11 +65,15 @@ func tryOpen(addr string, change ...func(*redisstore.Options)) (*redisstore.Stor
 // behind makes a backend of the server at addr: every handle a store of its own,
 // over one proxy.
 func behind(t testing.TB, addr string, see func(*redisstore.Store) idem.Store) *storetest.Backend {
+	return through(redistest.NewProxy(t, addr), see)
+}
+
+// through makes a backend of what is behind a proxy.
+func through(proxy *redistest.Proxy, see func(*redisstore.Store) idem.Store, change ...func(*redisstore.Options)) *storetest.Backend {
 	var stores []*redisstore.Store
-	proxy := redistest.NewProxy(t, addr)
 	return &storetest.Backend{
 		Open: func() (idem.Store, error) {
-			s, err := tryOpen(proxy.Addr())
+			s, err := tryOpen(proxy.Addr(), change...)
 			if err != nil {
 				return nil, err
 			}
@@ -139,13 +143,6 @@ func TestContractOnAServer(t *testing.T) { storetest.Run(t, onServer(t, asItIs))
 func TestContractOnAServerBehindTheFaultDecorator(t *testing.T) {
 	f := onServer(t, faulty)
 	f.Small = nil // that it refuses when full is asked of the store itself
-	storetest.Run(t, f)
-}
-
-// Servers before Redis 7 claim by a script; the contract is the same.
-func TestContractOnAServerThatClaimsByScript(t *testing.T) {
-	f := onServer(t, byScript)
-	f.Small = nil
 	storetest.Run(t, f)
 }
 

@@ -53,6 +53,8 @@ type listener struct {
 	s    *Store
 	work sync.WaitGroup // the goroutine that listens
 
+	heartbeat, linger time.Duration
+
 	// order is held while something is sent, so that what the server is told
 	// last is what is wanted.
 	order sync.Mutex
@@ -83,7 +85,7 @@ type watch struct {
 }
 
 func newListener(s *Store) *listener {
-	return &listener{s: s, channels: map[string]*channel{}, quit: make(chan struct{})}
+	return &listener{s: s, heartbeat: heartbeat, linger: linger, channels: map[string]*channel{}, quit: make(chan struct{})}
 }
 
 func (l *listener) count() int {
@@ -300,7 +302,7 @@ func (l *listener) leave(conn *redis.PubSub) bool {
 func (l *listener) hear(conn *redis.PubSub) (heard bool) {
 	asked := false // whether it lives
 	for {
-		said, err := conn.ReceiveTimeout(context.Background(), heartbeat)
+		said, err := conn.ReceiveTimeout(context.Background(), l.heartbeat)
 		var silent net.Error
 		switch {
 		case err == nil:
@@ -334,7 +336,7 @@ func (l *listener) setDown(down bool) {
 func (l *listener) idled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed || l.names == 0 && time.Since(l.idle) >= linger
+	return l.closed || l.names == 0 && time.Since(l.idle) >= l.linger
 }
 
 // told deals with what the server said. Who watches is woken under the mutex, so
