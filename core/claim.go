@@ -68,9 +68,10 @@ type Claim struct {
 	markErr    error     // what a failed mark returned
 	excused    error     // what a failed mark of many returned
 	note       []byte
-	hooked     *hooked // nil where no hook is called about this claim
-	final      pending // the outcome, as written or still being written
-	outcome    found   // the same, as a duplicate in this process reads it; no value before
+	audited    *audited // nil where no audit log is kept
+	hooked     *hooked  // nil where no hook is called about this claim
+	final      pending  // the outcome, as written or still being written
+	outcome    found    // the same, as a duplicate in this process reads it; no value before
 	wake       chan struct{}
 	waiting    int
 
@@ -241,7 +242,7 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 
 // newClaim is the claim of an intent that was verified.
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
-	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1, audited: g.audits(&in)}
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
@@ -285,11 +286,17 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 // out.
 func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	if c.won && !c.bare && c.late() {
+		_ = c.tellClaim(ctx)
 		c.won, c.known = false, nil
-		g.janitor.mend(c.id, c.rec, nil)
+		g.janitor.mend(c, c.rec, nil)
 		err = c.unavailable(errLate)
 	}
 	if c.won {
+		if unseen := c.tellClaim(ctx); unseen != nil && !broken.Is(broken.AuditClaimUnwritten) {
+			c.won, c.known = false, nil
+			g.janitor.mend(c, c.rec, c.meant)
+			return c.unavailable(unseen)
+		}
 		c.begin(ctx)
 	}
 	return err

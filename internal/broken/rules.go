@@ -94,6 +94,10 @@ const (
 	S8MarkedReleased
 	S8FailedMarkPassed
 	S8UndoneDoubted
+	AuditClaimUnwritten
+	AuditGateOpen
+	AuditRidesBlindly
+	AuditDropsUnseen
 )
 
 // Rules is the list `make broken` walks.

@@ -84,6 +84,8 @@ var controls = []control{
 	{"adaptertest imports a store", "adapters/adaptertest/a.go", imp("adaptertest", idem+"stores/memstore"), "direction"},
 	{"telemetry imports OpenTelemetry", "telemetry/a.go", imp("telemetry", "go.opentelemetry.io/otel"), ""},
 	{"telemetry imports httpflow", "telemetry/a.go", imp("telemetry", idem+"core/httpflow"), "direction"},
+	{"an audit sink imports its driver", "audit/redisstream/a.go", imp("redisstream", "github.com/redis/go-redis/v9"), ""},
+	{"audit itself imports no driver", "audit/a.go", imp("audit", "github.com/redis/go-redis/v9"), "direction"},
 	{"audit imports a store", "audit/a.go", imp("audit", idem+"stores/redisstore"), "direction"},
 	{"console imports core", "console/a.go", imp("console", idem+"core"), ""},
 	{"console imports an adapter", "console/a.go", imp("console", idem+"adapters/stdhttp"), "direction"},
