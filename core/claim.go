@@ -127,6 +127,10 @@ func (c *Claim) Context() context.Context {
 	return &c.run
 }
 
+// Record returns the name of the claim's record, which holds a keyed hash and
+// never the key; "" of an intent that was refused from its head alone.
+func (c *Claim) Record() string { return c.id.name }
+
 // Fence returns the number that orders the runs of this record, 0 unless won.
 func (c *Claim) Fence() uint64 {
 	c.mu.Lock()

@@ -134,6 +134,7 @@ func (c *Claim) planned(out Outcome, undone bool) Outcome {
 func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	out = c.planned(out, undone)
 	r := c.rec
+	r.flags &^= flagReserved
 	c.last++
 	r.counter, r.note = c.last, c.note
 	if c.marked {
@@ -150,7 +151,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 		}
 	case Releases:
 		r.state = StateReleased
-		r.flags &^= flagEffects | flagReserved
+		r.flags &^= flagEffects
 	default:
 		r.state = StateUncertain
 	}

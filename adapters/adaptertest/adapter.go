@@ -38,7 +38,9 @@ type Route struct {
 	Timeout   time.Duration        // of the framework's timeout middleware around the guard; 0 is none
 	Compress  bool                 // the framework's compressor (gzip) stands around the guard
 	Handler   func(Exchange) error // a returned error is answered the framework's way
-	Endpoints bool                 // serve idem's own endpoints here; Handler is nil
+	Items     *httpflow.ItemsRoute // guarded item by item, with Each behind it; Handler does the same unguarded
+	Each      httpflow.ItemHandler
+	Endpoints bool // serve idem's own endpoints here; Handler is nil
 }
 
 // Rest is the name under which a route with a final slash gives the rest of

@@ -133,6 +133,9 @@ func (b *Bed) Routes() []Route {
 			r.Timeout = timedOut
 		}
 		r.Compress = p.Operation == "test:zip:run"
+		if r.Items = b.itemsOf(&p); r.Items != nil {
+			r.Method, r.Operation, r.Handler, r.Each = http.MethodPost, "", b.bareItems, b.Items()
+		}
 		routes = append(routes, r)
 	}
 	routes = append(routes,

@@ -87,7 +87,7 @@ func unguarded(a adaptertest.Adapter) adaptertest.Adapter {
 	a.Serve = func(l net.Listener, flow *httpflow.Flow, routes []adaptertest.Route) (func(context.Context) error, error) {
 		routes = slices.Clone(routes)
 		for i := range routes {
-			routes[i].Operation = ""
+			routes[i].Operation, routes[i].Items = "", nil
 		}
 		return serve(l, flow, routes)
 	}

@@ -87,8 +87,10 @@ type run struct {
 }
 
 // begin counts a run.
-func (c *Counts) begin(x Exchange) *run {
-	key, path := c.identify(x), x.Path()
+func (c *Counts) begin(x Exchange) *run { return c.beginItem(c.identify(x), x.Path()) }
+
+// beginItem counts a run of what is identified so.
+func (c *Counts) beginItem(key, path string) *run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tally.Total++

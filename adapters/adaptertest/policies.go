@@ -7,14 +7,15 @@ import (
 	idem "github.com/go-idem/idem/core"
 )
 
-// Policies are those of the bed that everybody may drive: /do/, /form/, /pay/
-// and /key/. An operation test:NAME:run is served below /NAME/.
+// Policies are those of the bed that everybody may drive: /do/, /form/, /pay/,
+// /key/ and, item by item, /batch/. An operation test:NAME:run is served below /NAME/.
 func Policies() []idem.Policy {
 	return []idem.Policy{
 		{Operation: "test:do:run", Preset: idem.API},
 		{Operation: "test:form:run", Preset: idem.Form, Context: "path:" + Rest},
 		{Operation: "test:pay:run", Preset: idem.Payment},
 		{Operation: "test:key:run", Preset: idem.API, KeyRequired: idem.Yes},
+		{Operation: "test:batch:run", Preset: idem.API},
 	}
 }
 
@@ -64,6 +65,8 @@ func SuitePolicies(store idem.Description) []idem.Policy {
 		quick("timed", idem.Policy{}),                        // behind a timeout middleware
 		quick("roll", idem.Policy{}),                         // whose mode is changed
 		quick("zip", idem.Policy{}),                          // inside of a compressor
+		quick("allbatch", idem.Policy{Atomic: idem.Yes}),
+		quick("tokenbatch", idem.Policy{Key: []string{"token"}}),
 		quick("drill", idem.Policy{Lease: max(lease, time.Second)}),
 	}
 }

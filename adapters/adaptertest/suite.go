@@ -21,7 +21,7 @@ func statements() []statement {
 	return slices.Concat(
 		keyStatements, sourceStatements, scopeStatements, fingerprintStatements,
 		lifeStatements, endingStatements, crashStatements, clientStatements,
-		replayStatements, securityStatements, tokenStatements, ringStatements, sealingStatements, outageStatements, choiceStatements, wholeStatements, matrixStatements, rolloutStatements,
+		replayStatements, securityStatements, tokenStatements, ringStatements, sealingStatements, outageStatements, choiceStatements, wholeStatements, matrixStatements, rolloutStatements, itemStatements,
 	)
 }
 

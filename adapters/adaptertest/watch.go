@@ -16,6 +16,8 @@ type Seen struct {
 	// Calls counts the store calls made for each step (claim, renew, settle, bury,
 	// load). Reading an operation's card is no part of any request and not counted.
 	Calls map[string]int `json:"calls"`
+	// Trips counts the exchanges with the store in which these calls were made.
+	Trips int `json:"trips"`
 	// Injected counts those of them that a fault hit, cards' included.
 	Injected map[string]int `json:"injected"`
 	// Names are the names that were given to the store, sorted.
@@ -48,7 +50,7 @@ func newWatch() *watch {
 func (w *watch) now() Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := Seen{Calls: map[string]int{}, Steps: map[string]int{}}
+	s := Seen{Trips: w.seen.Trips, Calls: map[string]int{}, Steps: map[string]int{}}
 	for step, n := range w.seen.Calls {
 		s.Calls[step] = n
 	}
@@ -110,12 +112,34 @@ type watched struct {
 }
 
 func (s *watched) saw(ctx context.Context, name string) {
+	s.sawAll(ctx, []idem.Op{{Name: name}})
+}
+
+// sawAll counts calls that are made in one exchange.
+func (s *watched) sawAll(ctx context.Context, ops []idem.Op) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	s.w.names[name] = true
-	if !strings.HasSuffix(name, ":card") {
-		s.w.seen.Calls[idem.StoreStep(ctx)]++
+	counts := false
+	for _, op := range ops {
+		s.w.names[op.Name] = true
+		if strings.HasSuffix(op.Name, ":card") {
+			continue
+		}
+		step := op.Step
+		if step == "" {
+			step = idem.StoreStep(ctx)
+		}
+		s.w.seen.Calls[step]++
+		counts = true
 	}
+	if counts {
+		s.w.seen.Trips++
+	}
+}
+
+func (s *watched) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
+	s.sawAll(ctx, ops)
+	return idem.Apply(ctx, s.under, ops)
 }
 
 func (s *watched) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (idem.Result, error) {

@@ -24,12 +24,13 @@ func Guard(flow *httpflow.Flow, operation string) echo.MiddlewareFunc {
 }
 
 // Endpoints serves tokens, status and discard: mount it by e.Any("/idempotency/*", …).
-func Endpoints(flow *httpflow.Flow) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		x := newExchange(c)
-		x.Send(flow.Endpoint(x))
-		return nil
-	}
+func Endpoints(flow *httpflow.Flow) echo.HandlerFunc { return send(flow.Endpoint) }
+
+// Items serves a route whose requests hold many items: see [httpflow.Items].
+func Items(r *httpflow.ItemsRoute, h httpflow.ItemHandler) echo.HandlerFunc { return send(r.By(h)) }
+
+func send(by func(httpflow.Request) *httpflow.Reply) echo.HandlerFunc {
+	return func(c echo.Context) error { x := newExchange(c); x.Send(by(x)); return nil }
 }
 
 // Request is c as flow.Issue takes it, for a page that is rendered with a token.
@@ -55,13 +56,12 @@ func (x *exchange) PathValue(name string) string { return x.Unescaped(x.c.Param(
 func (x *exchange) Native() any                  { return x.c }
 
 // ServeNet runs the handler with w and r where Echo's handlers look for them.
-func (x *exchange) ServeNet(w http.ResponseWriter, r *http.Request, held bool) error {
+func (x *exchange) ServeNet(w http.ResponseWriter, r *http.Request, held bool) (err error) {
 	res, request, writer := x.c.Response(), x.c.Request(), x.c.Response().Writer
 	defer func() { res.Writer = writer; x.c.SetRequest(request) }()
 	res.Writer = w
 	x.c.SetRequest(r)
-	err := x.next(x.c)
-	if err != nil && held {
+	if err = x.next(x.c); err != nil && held {
 		x.c.Error(httpflow.Cause(err))
 	}
 	return err

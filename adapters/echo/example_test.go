@@ -1,9 +1,11 @@
 package echoidem_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -79,4 +81,32 @@ func ExampleRequest() {
 	fmt.Println(w.Code, w.Body.Len(), "bytes")
 	// Output:
 	// 200 130 bytes
+}
+
+// Three orders in one request, and one of them again in the next.
+func ExampleItems() {
+	flow := newFlow(idem.Policy{Operation: "shop:order:create", Preset: idem.API})
+	items := httpflow.Items(flow, "shop:order:create", "/items", "/key")
+	e := echo.New()
+	e.POST("/orders/batch", echoidem.Items(items, orders))
+	send := func(body string) {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/orders/batch", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		e.ServeHTTP(w, r)
+		fmt.Print(w.Body)
+	}
+	send(`{"items":[{"key":"a"},{"key":"b"}]}`)
+	send(`{"items":[{"key":"b"},{"key":"c"}]}`)
+	// Output:
+	// {"items":[{"verdict":"executed","status":201,"body":{"order":0}},{"verdict":"executed","status":201,"body":{"order":1}}]}
+	// {"items":[{"verdict":"replayed","status":201,"body":{"order":1}},{"verdict":"executed","status":201,"body":{"order":1}}]}
+}
+
+// orders places those orders that are to be placed now.
+func orders(_ context.Context, _ httpflow.Request, items []httpflow.Item) []httpflow.ItemAnswer {
+	answers := make([]httpflow.ItemAnswer, len(items))
+	for i, at := range items {
+		answers[i] = httpflow.ItemAnswer{Status: 201, Body: fmt.Appendf(nil, `{"order":%d}`, at.Index)}
+	}
+	return answers
 }

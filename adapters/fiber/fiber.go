@@ -18,8 +18,13 @@ func Guard(flow *httpflow.Flow, operation string) fiber.Handler {
 }
 
 // Endpoints serves tokens, status and discard: mount it by app.All("/idempotency/*", …).
-func Endpoints(flow *httpflow.Flow) fiber.Handler {
-	return func(c *fiber.Ctx) error { exchange{c}.Send(flow.Endpoint(exchange{c})); return nil }
+func Endpoints(flow *httpflow.Flow) fiber.Handler { return send(flow.Endpoint) }
+
+// Items serves a route whose requests hold many items: see [httpflow.Items].
+func Items(r *httpflow.ItemsRoute, h httpflow.ItemHandler) fiber.Handler { return send(r.By(h)) }
+
+func send(by func(httpflow.Request) *httpflow.Reply) fiber.Handler {
+	return func(c *fiber.Ctx) error { exchange{c}.Send(by(exchange{c})); return nil }
 }
 
 // Request is c as flow.Issue takes it, for a page that is rendered with a token.
@@ -28,25 +33,21 @@ func Request(c *fiber.Ctx) httpflow.Request { return exchange{c} }
 // exchange is Fiber's. Its strings point into buffers of the connection.
 type exchange struct{ *fiber.Ctx }
 
-func (x exchange) Context() context.Context { return x.UserContext() }
-func (x exchange) Method() string           { return x.Ctx.Method() }
-func (x exchange) Path() string             { return utils.UnsafeString(x.Request().URI().PathOriginal()) }
-func (x exchange) RawQuery() string         { return utils.UnsafeString(x.Request().URI().QueryString()) }
-func (x exchange) Header(name string) []string {
-	return httpflow.Lines(x.Request().Header.PeekAll(name))
-}
-func (x exchange) PathValue(n string) string    { return httpflow.Unescaped(x.Params(n)) }
-func (x exchange) RemoteAddr() string           { return x.IP() }
-func (x exchange) Native() any                  { return x.Ctx }
-func (x exchange) SetBody(b *httpflow.Body)     { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
-func (x exchange) SetContext(c context.Context) { x.SetUserContext(c) }
-func (x exchange) Pass() error                  { return x.Next() }
-func (x exchange) Mark(v httpflow.Verdict)      { x.Set(httpflow.StatusHeader, v.String()) }
-func (x exchange) Release()                     {} // the server sends it once the chain has returned
-func (x exchange) Drop()                        { x.Response().ResetBody() }
-func (x exchange) Fields(to httpflow.FieldReader) {
-	x.Response().Header.VisitAll(func(k, v []byte) { to.Field(utils.UnsafeString(k), utils.UnsafeString(v)) })
-}
+func (x exchange) Context() context.Context      { return x.UserContext() }
+func (x exchange) Method() string                { return x.Ctx.Method() }
+func (x exchange) Path() string                  { return utils.UnsafeString(x.Request().URI().PathOriginal()) }
+func (x exchange) RawQuery() string              { return utils.UnsafeString(x.Request().URI().QueryString()) }
+func (x exchange) Header(n string) []string      { return httpflow.Lines(x.Request().Header.PeekAll(n)) }
+func (x exchange) PathValue(n string) string     { return httpflow.Unescaped(x.Params(n)) }
+func (x exchange) RemoteAddr() string            { return x.IP() }
+func (x exchange) Native() any                   { return x.Ctx }
+func (x exchange) SetBody(b *httpflow.Body)      { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
+func (x exchange) SetContext(c context.Context)  { x.SetUserContext(c) }
+func (x exchange) Pass() error                   { return x.Next() }
+func (x exchange) Mark(v httpflow.Verdict)       { x.Set(httpflow.StatusHeader, v.String()) }
+func (x exchange) Release()                      {} // the server sends it once the chain has returned
+func (x exchange) Drop()                         { x.Response().ResetBody() }
+func (x exchange) Fields(f httpflow.FieldReader) { x.Response().Header.VisitAll(httpflow.Lent(f)) }
 func (x exchange) Body() (io.Reader, int64) {
 	if x.Request().IsBodyStream() {
 		return x.Ctx.Context().RequestBodyStream(), int64(x.Request().Header.ContentLength())
@@ -74,6 +75,5 @@ func (x exchange) Send(r *httpflow.Reply) {
 	}
 	x.Response().Header.SetNoDefaultContentType(true)
 	r.Each(x.Response().Header.Set, x.Response().Header.Add)
-	x.Response().SetStatusCode(r.Status)
-	x.Response().SetBodyRaw(r.Body)
+	x.Status(r.Status).Response().SetBodyRaw(r.Body)
 }

@@ -19,12 +19,17 @@ func Guard(flow *httpflow.Flow, operation string, h http.Handler) http.Handler {
 	})
 }
 
+// Items serves a route whose requests hold many items: see [httpflow.Items].
+func Items(r *httpflow.ItemsRoute, h httpflow.ItemHandler) http.Handler { return send(r.By(h)) }
+
 // Endpoints serves the token, status and discard endpoints, told apart by the
 // end of the path: mount it at "/idempotency/".
-func Endpoints(flow *httpflow.Flow) http.Handler {
+func Endpoints(flow *httpflow.Flow) http.Handler { return send(flow.Endpoint) }
+
+func send(by func(httpflow.Request) *httpflow.Reply) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := httpflow.NetExchange{NetRequest: httpflow.NetRequest{Request: r}, Writer: w}
-		x.Send(flow.Endpoint(x))
+		x.Send(by(x))
 	})
 }
 

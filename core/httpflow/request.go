@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/url"
+	"unsafe"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -102,6 +103,14 @@ func Unescaped(value string) string {
 		return plain
 	}
 	return value
+}
+
+// Lent is to, for frameworks that tell field lines as bytes which stand until the
+// answer has left.
+func Lent(to FieldReader) func(name, value []byte) {
+	return func(name, value []byte) {
+		to.Field(unsafe.String(unsafe.SliceData(name), len(name)), unsafe.String(unsafe.SliceData(value), len(value)))
+	}
 }
 
 // Lines makes strings of their own of field lines that are bytes.

@@ -18,6 +18,7 @@
 //	/form/…   test:form:run  preset Form; a token's context is the rest of the path
 //	/pay/…    test:pay:run   preset Payment
 //	/key/…    test:key:run   preset API, key required
+//	/batch/…  test:batch:run preset API, item by item: {"items":[{"key":"a","status":201}]}
 //	GET /runs, POST /runs/reset
 //	POST /idempotency/tokens, /idempotency/status, /idempotency/discard
 //	POST /control/fault, /control/expire, /control/policy  (with -control)

@@ -66,6 +66,20 @@ func Start(t testing.TB, args ...string) (addr string, stop func()) {
 	return s.addr, s.stop
 }
 
+// Launch starts a redis-server for a program that is no test, such as the
+// benchmarks, and returns its address and how to end it. It installs nothing.
+func Launch(args ...string) (addr string, stop func(), err error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", nil, fmt.Errorf("redistest: %w: sudo apt-get install -y redis-server", err)
+	}
+	s, err := start(path, args...)
+	if err != nil {
+		return "", nil, err
+	}
+	return s.addr, s.stop, nil
+}
+
 // FreeAddr returns a loopback address on which nothing listens.
 func FreeAddr(t testing.TB) string {
 	t.Helper()

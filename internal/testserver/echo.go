@@ -35,6 +35,9 @@ func serveEcho(l net.Listener, flow *httpflow.Flow, routes []adaptertest.Route) 
 			continue
 		}
 		handler := func(c echo.Context) error { return r.Handler(&echoExchange{c: c}) }
+		if r.Items != nil {
+			handler = echoidem.Items(r.Items, r.Each)
+		}
 		var middleware []echo.MiddlewareFunc
 		if r.Compress {
 			middleware = append(middleware, echomiddleware.Gzip())

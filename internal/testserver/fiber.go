@@ -49,7 +49,11 @@ func serveFiber(l net.Listener, flow *httpflow.Flow, routes []adaptertest.Route)
 		if r.Operation != "" {
 			handlers = append(handlers, fiberidem.Guard(flow, r.Operation))
 		}
-		handlers = append(handlers, func(c *fiber.Ctx) error { return r.Handler(&fiberExchange{c: c}) })
+		if r.Items != nil {
+			handlers = append(handlers, fiberidem.Items(r.Items, r.Each))
+		} else {
+			handlers = append(handlers, func(c *fiber.Ctx) error { return r.Handler(&fiberExchange{c: c}) })
+		}
 		if r.Method == "" {
 			app.All(path, handlers...)
 		} else {

@@ -39,6 +39,9 @@ func stdHTTPRoutes(flow *httpflow.Flow, routes []adaptertest.Route, between func
 			continue
 		}
 		h := stdHandler(r.Handler)
+		if r.Items != nil {
+			h = stdhttp.Items(r.Items, r.Each)
+		}
 		if r.Operation != "" {
 			h = between(stdhttp.Guard(flow, r.Operation, h))
 		}
