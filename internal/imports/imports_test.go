@@ -85,6 +85,7 @@ var controls = []control{
 	{"telemetry imports OpenTelemetry", "telemetry/a.go", imp("telemetry", "go.opentelemetry.io/otel"), ""},
 	{"telemetry imports httpflow", "telemetry/a.go", imp("telemetry", idem+"core/httpflow"), "direction"},
 	{"an audit sink imports its driver", "audit/redisstream/a.go", imp("redisstream", "github.com/redis/go-redis/v9"), ""},
+	{"an audit sink imports a store", "audit/redisstream/a.go", imp("redisstream", idem+"stores/redisstore"), "direction"},
 	{"audit itself imports no driver", "audit/a.go", imp("audit", "github.com/redis/go-redis/v9"), "direction"},
 	{"audit imports a store", "audit/a.go", imp("audit", idem+"stores/redisstore"), "direction"},
 	{"console imports core", "console/a.go", imp("console", idem+"core"), ""},
