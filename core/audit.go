@@ -179,12 +179,12 @@ type audited struct {
 	journaled     bool // the store wrote the claim's own event down
 }
 
-// audits gives a claim what its events need.
-func (g *Guard) audits(in *Intent) *audited {
-	if g.audit == nil || in.id.op.standing == g.reconciles {
+// audits returns what a claim carries for its events.
+func (g *Guard) audits(id *identity, scope, client string) *audited {
+	if g.audit == nil || id.op.standing == g.reconciles {
 		return nil // a reconciler's own claim is nobody's business
 	}
-	return &audited{scope: g.names.scopeHash(in.Scope), client: in.Client}
+	return &audited{scope: g.names.scopeHash(scope), client: client}
 }
 
 // transition is one of this claim's record to r.

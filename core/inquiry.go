@@ -100,13 +100,16 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.first = c.g.clock.now()
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
-		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, c.claimFlags()))
+		now := c.g.clock.now()
+		q.claims(now, Op{Kind: OpCreate}, c.freshAt(now, StateProcessing, c.claimFlags()))
 	case stepTake:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, c.claimFlags())))
+		now := c.g.clock.now()
+		q.claims(now, Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.freshAt(now, StateProcessing, c.claimFlags())))
 	case stepForce:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
+		now := c.g.clock.now()
+		q.claims(now, Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.freshAt(now, StateProcessing, flagForced)))
 	case stepBury:
 		if c.observes() && !broken.Is(broken.S8ObserveBuries) {
 			q.answer(ctx, q.f, Dead) // as it would be
@@ -123,15 +126,19 @@ func (q *inquiry) inFlight() {
 	q.c.verdict, q.c.retry, q.c.seen, q.over = InFlight, time.Second, q.f, true
 }
 
-// claims makes the call a claim: one Create or Swap.
-func (q *inquiry) claims(op Op, mine record) {
+// claims makes the call a claim: one Create or Swap, sent after the moment first.
+func (q *inquiry) claims(first time.Time, op Op, mine record) {
+	var space []byte
+	if q.c.start.IsZero() { // once only: an earlier value may still be on its way
+		space = q.c.space[:0]
+	}
 	q.rounds++
-	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encode(q.c.id.name, &mine), mine.retention()
+	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encodeIn(space, q.c.id.name, &mine), mine.retention()
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
 	op.index, op.Entry = q.c.entry(&mine), q.c.claiming(q.f, &mine)
-	q.op, q.mine, q.first = op, mine, q.c.g.clock.now()
+	q.op, q.mine, q.first = op, mine, first
 }
 
 // buries makes it a burial: BURIED where nothing is, in the one step that finds

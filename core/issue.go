@@ -150,7 +150,7 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 	if unseen := g.audit.closed(); unseen != nil {
 		return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: unseen}
 	}
-	c := &Claim{g: g, id: in.id, source: in.Source, trace: packTrace(in.Trace), position: -1, audited: g.audits(&in)}
+	c := &Claim{g: g, id: in.id, source: in.Source, trace: packTrace(in.Trace), position: -1, audited: g.audits(in.id, in.Scope, in.Client)}
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	buried := c.fresh(StateBuried, flagDiscarded)
 	op := Op{Kind: OpCreate, Name: in.id.name, Value: buried.append(nil), TTL: buried.retention()}

@@ -82,7 +82,7 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	c.mu.Unlock()
 	c.g.keeper.remove(c)
 	if !c.reserved {
-		c.id.op.usual.add(c.g.clock.since(c.start), c.policy().AdaptiveLease)
+		c.id.op.usual.add(elapsed(c.start, target.first), c.policy().AdaptiveLease)
 	}
 	return target, nil
 }
@@ -271,14 +271,11 @@ func (c *Claim) finish(p *pending, result string) {
 	c.verdict = c.verdictOf(p.rec.state)
 	if result == "stale" {
 		c.verdict = Unprotected
-		c.outcome = found{}
-	} else {
-		c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
 	}
+	c.told = result != "stale"
 	c.wakeAll()
 	c.mu.Unlock()
-	c.g.running.end(c.id.name, c)
-	c.g.running.leave(c.id.name)
+	c.g.running.finish(c)
 	switch {
 	case result == "stale":
 		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))
@@ -292,8 +289,7 @@ func (c *Claim) finish(p *pending, result string) {
 func (c *Claim) hold(p *pending) {
 	c.mu.Lock()
 	c.verdict = c.verdictOf(p.rec.state)
-	c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
-	c.holding = true
+	c.told, c.holding = true, true
 	c.wakeAll()
 	c.mu.Unlock()
 	c.g.running.leave(c.id.name)
