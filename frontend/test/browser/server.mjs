@@ -21,6 +21,7 @@ export const shop = async () => {
     asked: [], // paths of the endpoints
     pages: {}, // path → HTML
     scripts: {}, // path → JavaScript
+    reports: [], // what a page that drives itself says of it
     plan: [], // what the next POSTs meet: 'reset', '503', '422', '401'; see below
     delay: 0, // ms that a run takes
     next: '', // where a run leads to (303); '' = it answers 201 itself
@@ -140,7 +141,10 @@ export const shop = async () => {
       if (req.method === 'OPTIONS') send(res, 204)
       else if (pathname.startsWith('/idempotency/')) await endpoint(req, res, pathname.slice(13))
       else if (pathname === '/orders' && req.method !== 'GET') await guarded(req, res, reused)
-      else if (pathname === '/naive/tokens') send(res, 200, JSON.stringify({ token: 'N' + ++issued }), { 'Content-Type': 'application/json' })
+      else if (pathname === '/report') {
+        s.reports.push(JSON.parse(await read(req)))
+        send(res, 204)
+      } else if (pathname === '/naive/tokens') send(res, 200, JSON.stringify({ token: 'N' + ++issued }), { 'Content-Type': 'application/json' })
       else if (pathname === '/naive/orders') await naive(req, res)
       else if (pathname in libraries) send(res, 200, readFileSync(new URL(libraries[pathname], modules)), { 'Content-Type': 'text/javascript' })
       else if (pathname in s.scripts) send(res, 200, s.scripts[pathname], { 'Content-Type': 'text/javascript' })

@@ -79,6 +79,7 @@ for (const exposed of [true, false]) {
   })
 }
 
+// Faults: 66.
 run('B36 given another origin that allows nobody, then `issue`, and nothing is sent', async ({ page, s }) => {
   const away = s.url.replace('127.0.0.1', 'shop.test')
   s.policy = ''
@@ -93,6 +94,7 @@ const list = Array.from({ length: 5 }, (_, i) => `
     <input name="qty" value="${i}"><button>Cancel ${i}</button>
   </form><input type="hidden" form="f${i}" name="idempotent-token" value="S${i}">`).join('')
 
+// Faults: 67.
 run('given five forms and the batch file, then one request for their tokens, at first and when the tab comes back to the front', async ({ page, s }) => {
   s.pages['/'] = html(list, '').replace('<script ', '<script src="/idem.batch.min.js" defer></script><script ')
   Object.assign(s, { life: 1 })
@@ -136,6 +138,7 @@ run('B29 given a guard that only looks on, then the page hears `degraded`, and n
   assert.deepEqual(s.posts.map(p => [p.token, p.status]), [['T1', 503], ['T1', 'executed']])
 })
 
+// Faults: 68.
 run('C13 given a press that was made before the page had its answer about an older one, then it begins nothing', async ({ page, s }) => {
   s.pages['/'] = html(`<form method="post" action="/orders" id="order" data-idem="shop:order:create"><input name="qty" value="2"><button>Order</button></form>`)
   s.pages['/done'] = html('done')
