@@ -11,7 +11,7 @@ every = $(shell find . -name node_modules -prune -o -name testdata -prune -o -na
 worked = $(shell $(GO) list -m -f '{{.Dir}}' | sed 's|^$(CURDIR)$$|.|; s|^$(CURDIR)/||')
 sources = find . -name node_modules -prune -o -name .git -prune -o -name '*.go' -print
 
-.PHONY: help test race lint fmt bench bench-check drill fuzz broken conformance examples tidy
+.PHONY: help test race lint fmt bench bench-check drill fuzz broken conformance frontend examples tidy
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -58,6 +58,9 @@ conformance: ## play every statement on every adapter and store, and write docs/
 	@rm -f bin/conformance.jsonl; mkdir -p bin
 	IDEM_CONFORMANCE=$(CURDIR)/bin/conformance.jsonl $(GO) test -count=1 -run 'TestStatementsOn' ./adapters/stdhttp ./adapters/echo ./adapters/fiber
 	$(GO) run ./internal/conformance bin/conformance.jsonl > bin/conformance.md && mv bin/conformance.md docs/reference/conformance.md
+
+frontend: ## build dist/ of idem.js, check sizes and package, and print each file's integrity value
+	@cd frontend && npm ci --no-audit --no-fund --silent && npm run --silent build && npm run --silent size && npm run --silent package && npm run --silent integrity
 
 bench-check: ## fail on a broken budget that does not depend on the machine: allocations, round trips, bytes
 	$(GO) test -count=1 -v -run Budget ./bench

@@ -31,6 +31,7 @@ const (
 	rivalBatch  = "100 SetNX, one after the other"
 	pipeBatch   = "100 in a go-redis pipeline"
 	oursBatch   = "idem Apply of 100"
+	wholeBatch  = "idem ClaimBatch, SettleBatch of 100"
 )
 
 // claimValue is as long as the value of a claim.
@@ -55,6 +56,12 @@ func redisRows(ctx context.Context, addr string) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	guard, err := idem.New(idem.Config{
+		Store: ours, NameKey: make(idem.NameKey, 32), Policies: []idem.Policy{{Operation: "shop:order:create", Preset: idem.API}},
+	})
+	if err != nil {
+		return nil, err
+	}
 	pool := names(1 << 20)
 	name := func(i int) string { return pool[i%len(pool)] }
 	setNX := func(c redis.Cmdable) func(i int) error {
@@ -66,7 +73,7 @@ func redisRows(ctx context.Context, addr string) (*group, error) {
 	}
 	g := &group{
 		reset: func() error { return rival.FlushAll(ctx).Err() },
-		end:   func() { _, _, _ = auto.Close(), rival.Close(), ours.Close() },
+		end:   func() { _, _, _, _ = guard.Close(ctx), auto.Close(), rival.Close(), ours.Close() },
 		rows: []row{
 			{name: rivalAlone, callers: 1, do: setNX(rival)},
 			{name: oursAlone, callers: 1, do: create},
@@ -91,6 +98,7 @@ func redisRows(ctx context.Context, addr string) (*group, error) {
 				return err
 			}},
 			{name: oursBatch, callers: 1, calls: batch, do: func(i int) error { return applyOf(ctx, ours, name, i) }},
+			{name: wholeBatch, callers: 1, calls: batch, do: func(i int) error { return claimsOf(ctx, guard, name, i) }},
 		},
 	}
 	if path, err := exec.LookPath("redis-benchmark"); err == nil {
@@ -110,6 +118,23 @@ func applyOf(ctx context.Context, s idem.Batcher, name func(int) string, i int) 
 		errs = append(errs, r.Err)
 	}
 	return errors.Join(errs...)
+}
+
+// claimsOf makes a batch of claims as a guard does, and settles it.
+func claimsOf(ctx context.Context, guard *idem.Guard, name func(int) string, i int) error {
+	intents := make([]idem.Intent, batch)
+	for j := range intents {
+		intents[j] = idem.Intent{Operation: "shop:order:create", Scope: "bench", Key: name(i*batch + j)}
+	}
+	claims, err := guard.ClaimBatch(ctx, intents)
+	if err != nil {
+		return err
+	}
+	ends := make([]idem.Settlement, batch)
+	for j, c := range claims {
+		ends[j] = idem.Settlement{Claim: c, Outcome: idem.Completes, Payload: idem.Payload{Bytes: claimValue}}
+	}
+	return errors.Join(guard.SettleBatch(ctx, ends)...)
 }
 
 // redisBenchmark is what the server can do at all, by its own tool.

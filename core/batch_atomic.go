@@ -2,6 +2,7 @@ package idem
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -145,11 +146,30 @@ func (b *batch) giveBack(items []*item) {
 		}
 		at.held, at.given = false, true
 		at.c.because(releasedByCancel)
-		if !broken.Is(broken.S8ReservedLeft) {
+		switch {
+		case broken.Is(broken.S8ReservedLeft):
+		case at.c.bare:
+			at.c.abandon()
+		default:
 			list = append(list, ended{Settlement: Settlement{Claim: at.c, Outcome: Releases}, undone: true})
 		}
 	}
 	b.g.settleAll(b.ctx, list)
+}
+
+// abandon gives back a claim that was to run without a record and did not: it is
+// a claim of unknown outcome like any other, and the janitor's.
+func (c *Claim) abandon() {
+	c.mu.Lock()
+	c.ended, c.verdict = true, Released
+	c.wakeAll()
+	c.mu.Unlock()
+	c.g.keeper.remove(c)
+	c.run.end(context.Canceled)
+	c.g.running.end(c.id.name, c)
+	c.g.running.leave(c.id.name)
+	c.g.counts.unknown.Add(1)
+	c.g.janitor.mend(c, c.rec, c.meant)
 }
 
 // giveUp gives back what is held and says so. Where everything that was seen of

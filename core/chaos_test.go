@@ -174,7 +174,8 @@ func (c *chaos) enter(name string, before record, was bool, ttl time.Duration) {
 			return
 		}
 		c.retaken[name]++
-		if after.state != StateProcessing || !c.retake || before.flags&flagEffects != 0 {
+		unstarted := before.flags&flagReserved != 0 // an item of a batch that never ran
+		if after.state != StateProcessing || !c.retake && !unstarted || before.flags&flagEffects != 0 {
 			wrong("P13: taken from its owner (retake %v, flags %b)", c.retake, before.flags)
 		}
 		// A run beside is no owner, although its claim may have landed after all.
@@ -262,7 +263,7 @@ func (c *chaos) hooks() Hooks {
 	}
 }
 
-func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
+func runChaos(t *testing.T, seed uint64, batches ...bool) (faults, runs, takeOvers int) {
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
 			if t.Failed() {
@@ -315,6 +316,10 @@ func runChaos(t *testing.T, seed uint64) (faults, runs, takeOvers int) {
 			c.mu.Unlock()
 			clients.Go(func() {
 				pass(at)
+				if len(batches) > 0 {
+					c.batch(processes[who], guards[who], intents, in)
+					return
+				}
 				c.request(processes[who], guards[who], in)
 			})
 		}

@@ -49,16 +49,18 @@ type Claim struct {
 	retry    time.Duration
 	refusal  error
 
-	run runContext
+	run   runContext
+	shard *runningShard // of its name, once it has entered
 
 	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
 	arrived arrival                 // when it came there
 
 	mu         sync.Mutex
-	known      []byte  // the value now known to be in the store
-	rec        record  // what it says
-	sends      []send  // values sent and not known to be gone
-	firstSends [1]send // where sends begins, so that a short run allocates none
+	space      [traceSize + headSize + 8]byte // of most claims' first value
+	known      []byte                         // the value now known to be in the store
+	rec        record                         // what it says
+	sends      []send                         // values sent and not known to be gone
+	firstSends [1]send                        // where sends begins, so that a short run allocates none
 	deadline   time.Time
 	start      time.Time // of the run, by the host's clock; before it: of the last call to the store
 	last       uint16    // the highest counter used
@@ -71,9 +73,10 @@ type Claim struct {
 	markErr    error     // what a failed mark returned
 	excused    error     // what a failed mark of many returned
 	note       []byte
-	hooked     *hooked // nil where no hook is called about this claim
-	final      pending // the outcome, as written or still being written
-	outcome    found   // the same, as a duplicate in this process reads it; no value before
+	audited    *audited // nil where no audit log is kept
+	hooked     *hooked  // nil where no hook is called about this claim
+	final      pending  // the outcome, as written or still being written
+	told       bool     // a duplicate in this process is answered from final
 	wake       chan struct{}
 	waiting    int
 
@@ -89,23 +92,6 @@ type Claim struct {
 type send struct {
 	counter uint16
 	first   time.Time
-}
-
-// runContext is the context of a handler: cut loose from the connection
-// (PROTOCOL P7), ended by the loss of the claim, MaxRun or Close.
-type runContext struct {
-	context.Context
-	end   context.CancelCauseFunc
-	claim *Claim
-}
-
-type claimKey struct{}
-
-func (r *runContext) Value(key any) any {
-	if _, ok := key.(claimKey); ok {
-		return r.claim
-	}
-	return r.Context.Value(key)
 }
 
 // Won says that the action is to be run now, by the caller.
@@ -248,7 +234,11 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 
 // newClaim is the claim of an intent that was verified.
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
-	c := &Claim{g: g, id: in.id, fp: in.Fingerprint, again: in.Refingerprint, trace: packTrace(in.Trace), source: in.Source, patience: in.Wait, position: -1}
+	c := claims.Get().(*Claim)
+	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
+	if g.audit != nil {
+		c.audited = g.audits(in.id, in.Scope, in.Client)
+	}
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
@@ -258,6 +248,22 @@ func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
 	return c
+}
+
+// claims are used again where nobody can have kept one: see recycle.
+var claims = sync.Pool{New: func() any { return new(Claim) }}
+
+// recycle gives back a claim of [Do] that was answered from a record. It was never
+// anybody's to hold: what was not won has no run and no context, is in no list any
+// more, and its callers get the answer and not the claim. Others may still look at
+// it where it had to do with a look-out, and its value may be on its way where the
+// store is not of this process: those are left alone.
+func (c *Claim) recycle() {
+	if c.won || c.g.steps || c.hooked != nil || c.out.Load() != nil {
+		return
+	}
+	*c = Claim{}
+	claims.Put(c)
 }
 
 // claim fills in c.
@@ -291,14 +297,23 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 // conclude begins the run of a claim that was won in time, and counts any other
 // out.
 func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
-	if c.won && !c.bare && c.late() {
+	if !c.won {
+		return err
+	}
+	unseen := c.tellClaim(ctx)
+	if broken.Is(broken.AuditClaimUnwritten) {
+		unseen = nil
+	}
+	now := g.clock.now()
+	if !c.bare && c.lateAt(now) {
+		unseen = errLate
+	}
+	if unseen != nil {
 		c.won, c.known = false, nil
-		g.janitor.mend(c.id, c.rec, nil)
-		err = c.unavailable(errLate)
+		g.janitor.mend(c, c.rec, c.meant)
+		return c.unavailable(unseen)
 	}
-	if c.won {
-		c.begin(ctx)
-	}
+	c.begin(ctx, now)
 	return err
 }
 
@@ -307,7 +322,11 @@ var errLate = errors.New("the claim was won too late to be used: less than the m
 // late tells whether the store took so long that less than the margin of the
 // lease is left; such a claim is given back unstarted (PROTOCOL I11).
 func (c *Claim) late() bool {
-	return passed(c.deadline, c.g.clock.now()) && !broken.Is(broken.I11LateStart)
+	return c.lateAt(c.g.clock.now())
+}
+
+func (c *Claim) lateAt(now time.Time) bool {
+	return passed(c.deadline, now) && !broken.Is(broken.I11LateStart)
 }
 
 // observe starts a step about this claim.
@@ -320,10 +339,12 @@ func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
 }
 
 // fresh is a new record of this request.
-func (c *Claim) fresh(s State, flags byte) record {
+func (c *Claim) fresh(s State, flags byte) record { return c.freshAt(c.g.clock.now(), s, flags) }
+
+func (c *Claim) freshAt(now time.Time, s State, flags byte) record {
 	c.takesLease()
 	return record{
-		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.corrected().UnixMicro()),
+		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.correct(now).UnixMicro()),
 		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 		note: c.note, scope: c.id.scope,
 	}
@@ -386,21 +407,20 @@ func (c *Claim) unavailable(err error) error {
 }
 
 // detach makes the context that the action runs in.
-func (c *Claim) detach(ctx context.Context) {
-	parent := ctx
+func (c *Claim) detach(ctx context.Context, now time.Time) {
 	if c.policy().OnDisconnect != Cancel && !broken.Is(broken.P7Attached) {
-		parent = context.WithoutCancel(ctx)
+		c.run.begin(c, ctx)
+	} else {
+		c.run.attach(c, ctx)
 	}
-	c.run.Context, c.run.end = context.WithCancelCause(parent)
-	c.run.claim = c
 	c.quiet.L = &c.mu
-	c.start = c.g.clock.now()
+	c.start = now
 }
 
 // begin starts the run of a won claim.
-func (c *Claim) begin(ctx context.Context) {
+func (c *Claim) begin(ctx context.Context, now time.Time) {
 	g := c.g
-	c.detach(ctx)
+	c.detach(ctx, now)
 	if c.rec.flags&flagForced != 0 {
 		g.counts.forced.Add(1)
 		g.log.LogAttrs(ctx, slog.LevelWarn, "run forced over what would have refused it", attrOperation(c), attrKey(c))

@@ -43,8 +43,10 @@ func passed(moment, now time.Time) bool {
 }
 
 // corrected is the store's time as far as it is known, else the host's.
-func (c *clock) corrected() time.Time {
-	now := c.read()
+func (c *clock) corrected() time.Time { return c.correct(c.read()) }
+
+// correct is the store's time at a moment of the host's.
+func (c *clock) correct(now time.Time) time.Time {
 	if a := c.anchor.Load(); a != nil {
 		return a.store.Add(now.Sub(a.host))
 	}

@@ -68,6 +68,9 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 		if c.hooked != nil {
 			c.judged(ctx, c.seen.rec.state)
 		}
+		if verdict == Replayed {
+			c.recycle()
+		}
 		return v, verdict, err
 	}
 	runCtx, end := c.observe(&c.run, Step{Kind: StepRun})

@@ -26,6 +26,7 @@ type inquiry struct {
 	mine          record          // what it writes
 	first         time.Time       // the moment before it was sent first
 	burial        Ending
+	grave         *Transition // for the audit log
 
 	over    bool
 	waiting bool  // over: another owner is running it
@@ -67,6 +68,15 @@ func (q *inquiry) next(ctx context.Context) bool {
 	if !q.have && (q.look || st == stepAnswer) {
 		st = stepLook
 	}
+	if c.g.audit != nil && st.claims() {
+		if unseen := c.g.audit.closed(); unseen != nil {
+			if q.have {
+				q.err, q.over = c.unavailable(unseen), true
+				return false
+			}
+			st = stepLook // what is there may still be replayed
+		}
+	}
 	if c.looks && st != stepLook && st != stepWait && st != stepAnswer {
 		q.inFlight() // the other owner left nothing to replay
 		return false
@@ -90,13 +100,16 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.first = c.g.clock.now()
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
-		q.claims(Op{Kind: OpCreate}, c.fresh(StateProcessing, c.claimFlags()))
+		now := c.g.clock.now()
+		q.claims(now, Op{Kind: OpCreate}, c.freshAt(now, StateProcessing, c.claimFlags()))
 	case stepTake:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, c.claimFlags())))
+		now := c.g.clock.now()
+		q.claims(now, Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.freshAt(now, StateProcessing, c.claimFlags())))
 	case stepForce:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		q.claims(Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.fresh(StateProcessing, flagForced)))
+		now := c.g.clock.now()
+		q.claims(now, Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.freshAt(now, StateProcessing, flagForced)))
 	case stepBury:
 		if c.observes() && !broken.Is(broken.S8ObserveBuries) {
 			q.answer(ctx, q.f, Dead) // as it would be
@@ -113,15 +126,19 @@ func (q *inquiry) inFlight() {
 	q.c.verdict, q.c.retry, q.c.seen, q.over = InFlight, time.Second, q.f, true
 }
 
-// claims makes the call a claim: one Create or Swap.
-func (q *inquiry) claims(op Op, mine record) {
+// claims makes the call a claim: one Create or Swap, sent after the moment first.
+func (q *inquiry) claims(first time.Time, op Op, mine record) {
+	var space []byte
+	if q.c.start.IsZero() { // once only: an earlier value may still be on its way
+		space = q.c.space[:0]
+	}
 	q.rounds++
-	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encode(q.c.id.name, &mine), mine.retention()
+	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encodeIn(space, q.c.id.name, &mine), mine.retention()
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
-	op.index = q.c.entry(&mine)
-	q.op, q.mine, q.first = op, mine, q.c.g.clock.now()
+	op.index, op.Entry = q.c.entry(&mine), q.c.claiming(q.f, &mine)
+	q.op, q.mine, q.first = op, mine, first
 }
 
 // buries makes it a burial: BURIED where nothing is, in the one step that finds
@@ -137,6 +154,10 @@ func (q *inquiry) buries(ctx context.Context) bool {
 	r := q.c.fresh(StateBuried, 0)
 	r.trace, r.note, r.scope = nil, nil, scopeHash{}
 	q.op = Op{Kind: OpCreate, Name: q.c.id.name, Value: r.append(nil), TTL: r.retention(), Step: "bury"}
+	if q.c.audited != nil {
+		grave := q.c.burial(StateAbsent, &r)
+		q.grave, q.op.Entry = &grave, q.c.g.audit.entry(grave)
+	}
 	return true
 }
 
@@ -156,6 +177,12 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		// What is there and equals what was sent is our own burial, whose reply
 		// was lost.
 		if err == nil && (res.Done || string(res.Value) == string(q.op.Value)) {
+			if c.audited != nil {
+				if unseen := c.g.audit.tell(ctx, *q.grave, res.Journaled); unseen != nil {
+					q.err, q.over = c.unavailable(unseen), true
+					return
+				}
+			}
 			q.answer(ctx, found{}, Dead)
 			return
 		}
@@ -182,11 +209,14 @@ func (q *inquiry) heardClaim(res Result, err error) {
 	switch {
 	case err == nil:
 		c.hear(&q.op, q.mine, q.first, res)
+		if c.audited != nil {
+			c.audited.journaled = res.Journaled
+		}
 	case c.opens(found{}):
 		c.open(q.mine, q.op.Old)
 	default:
 		c.g.counts.unknown.Add(1)
-		c.g.janitor.mend(c.id, q.mine, q.op.Old)
+		c.g.janitor.mend(c, q.mine, q.op.Old)
 	}
 }
 

@@ -91,7 +91,7 @@ func newHeldModel(rules heldRules) model[heldState] {
 	mine := modelRecord('A', StateProcessing, fenceOfA, janitorLease*modelTick)
 	m.ran = m.of(mine)
 	m.claim = &Claim{g: m.guard, id: m.id, won: true, rec: mine, known: m.bytes[m.ran], start: modelEpoch}
-	m.claim.run.Context = context.Background()
+	m.claim.run.begin(m.claim, context.Background())
 	m.target = m.claim.target(Releases, Payload{}, false)
 	m.outcome = m.modelValues.id(m.target.value)
 	s := heldState{cell: modelCell{value: m.ran}, known: m.ran}
@@ -218,11 +218,10 @@ func (m *heldModel) repeats(s heldState, step func(string, heldState)) {
 
 // holds is what A's process tells a repeat of A's claim.
 func (m *heldModel) holds() (found, bool) {
-	held := found{value: m.target.value, left: m.target.rec.retention(), rec: m.target.rec}
 	if m.early {
-		return held, true
+		return found{value: m.target.value, left: m.target.rec.retention(), rec: m.target.rec}, true
 	}
-	m.claim.outcome, m.claim.holding = held, true
+	m.claim.told, m.claim.holding = true, true
 	return m.claim.view()
 }
 

@@ -78,7 +78,7 @@ func (g *Guard) unguarded(ctx context.Context, in Intent) *Claim {
 	id.name = rand.Text()
 	c := &Claim{g: g, id: &id, fp: in.Fingerprint, source: in.Source, position: -1, won: true, bare: true, loose: true}
 	c.rec = record{state: StateProcessing, fence: uint64(g.clock.corrected().UnixMicro()), fp: in.Fingerprint}
-	c.run = runContext{Context: ctx, end: func(error) {}, claim: c}
+	c.run.lend(c, ctx)
 	c.quiet.L = &c.mu
 	return c
 }
@@ -111,7 +111,7 @@ func (c *Claim) beside(ctx context.Context) {
 	c.won, c.bare, c.loose = true, true, true
 	c.verdict, c.retry, c.refusal, c.known = 0, 0, nil, nil
 	c.rec = c.fresh(StateProcessing, 0)
-	c.detach(ctx)
+	c.detach(ctx, g.clock.now())
 	c.due = c.start.Add(c.policy().MaxRun)
 	g.counts.beside.Add(1)
 	g.running.list(c.looseName(), c)

@@ -174,14 +174,16 @@ type StepChooser interface{ Chooses(StepKind) bool }
 // watch is an observer with the kinds it chose.
 type watch struct {
 	observer Observer
-	chosen   map[StepKind]bool
+	chosen   map[StepKind]bool // of those kinds that were, so that it is empty where nobody looks
 }
 
 func newWatch(o Observer) *watch {
 	w := &watch{observer: o, chosen: map[StepKind]bool{}}
 	chooser, chooses := o.(StepChooser)
 	for _, kind := range stepKinds {
-		w.chosen[kind] = o != nil && (!chooses || chooser.Chooses(kind))
+		if o != nil && (!chooses || chooser.Chooses(kind)) {
+			w.chosen[kind] = true
+		}
 	}
 	return w
 }

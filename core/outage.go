@@ -9,7 +9,7 @@ import (
 // the policy says so, and nothing is known that stands in the way. An expired
 // token never does: it may be buried (PROTOCOL T1).
 func (c *Claim) opens(f found) bool {
-	if c.policy().OnOutage != Open || f.value != nil || c.seen.value != nil {
+	if c.looks || c.policy().OnOutage != Open || f.value != nil || c.seen.value != nil {
 		return false
 	}
 	a := c.asker()

@@ -30,12 +30,21 @@ func (r *runningClaims) shard(name string) *runningShard {
 	return &r.shards[maphash.String(r.seed, name)%uint64(len(r.shards))]
 }
 
+// of is the shard of a claim's record.
+func (r *runningClaims) of(c *Claim) *runningShard {
+	if c.shard != nil {
+		return c.shard
+	}
+	return r.shard(c.id.name)
+}
+
 // enter counts a request in. Where nobody here has to do with its record, it
 // goes ahead: it is entered itself, which costs no more than entering the claim
 // it may win, and who comes after it finds it. Else it gets what runs here
 // (local), or the look-out to ask (out). It fails once close was called.
 func (r *runningClaims) enter(c *Claim) (local *Claim, out *lookout, open bool) {
 	s := r.shard(c.id.name)
+	c.shard = s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -175,7 +184,7 @@ func (s *runningShard) part(c *Claim) {
 // quit counts a request out whose claim was not won.
 func (r *runningClaims) quit(c *Claim, why error) {
 	c.retire()
-	s := r.shard(c.id.name)
+	s := r.of(c)
 	s.mu.Lock()
 	turn := s.step(c)
 	s.part(c)
@@ -202,10 +211,15 @@ func (r *runningClaims) leave(name string) {
 // claim that lost its record may have been followed by another.
 func (r *runningClaims) hold(c *Claim) {
 	c.retire()
-	s := r.shard(c.id.name)
+	s := r.of(c)
 	s.mu.Lock()
-	turn := s.step(c)
-	s.put(c.id.name, c)
+	var turn *lookout
+	if c.ahead && s.claims[c.id.name] == c { // it stays where it is, and is seen now
+		turn, c.ahead, c.leads = c.out.Load(), false, false
+	} else {
+		turn = s.step(c)
+		s.put(c.id.name, c)
+	}
 	s.part(c)
 	s.mu.Unlock()
 	if out := c.out.Load(); out != nil {
@@ -222,6 +236,19 @@ func (r *runningClaims) end(name string, c *Claim) {
 	defer s.mu.Unlock()
 	if s.claims[name] == c {
 		delete(s.claims, name)
+	}
+}
+
+// finish is end and leave for a claim whose outcome is written.
+func (r *runningClaims) finish(c *Claim) {
+	s := r.of(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claims[c.id.name] == c {
+		delete(s.claims, c.id.name)
+	}
+	if s.count--; s.count == 0 && s.closed {
+		s.idle()
 	}
 }
 
@@ -287,12 +314,12 @@ func (c *Claim) view() (found, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.outcome.value != nil && c.holding && c.outcome.rec.state == StateReleased && !broken.Is(broken.P8HeldReleaseClaimed):
+	case c.told && c.holding && c.final.rec.state == StateReleased && !broken.Is(broken.P8HeldReleaseClaimed):
 		// Not in the store yet. A repeat that claimed from it could be outrun by
 		// our own settle: its claim would land after the janitor had looked for it.
 		return found{}, false
-	case c.outcome.value != nil:
-		return c.outcome, true
+	case c.told:
+		return found{value: c.final.value, left: c.final.rec.retention(), rec: c.final.rec}, true
 	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
 		return found{}, false
 	}

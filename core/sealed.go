@@ -15,7 +15,15 @@ import (
 // seals. Encoded twice it is two values: a value is encoded once and sent again
 // byte for byte (PROTOCOL P2).
 func (g *Guard) encode(name string, r *record) []byte {
-	return r.appendSealed(make([]byte, 0, g.encodedSize(r)), g.sealer, name)
+	return g.encodeIn(nil, name, r)
+}
+
+// encodeIn is encode into space, where that is enough.
+func (g *Guard) encodeIn(space []byte, name string, r *record) []byte {
+	if n := g.encodedSize(r); n > cap(space) {
+		space = make([]byte, 0, n)
+	}
+	return r.appendSealed(space[:0], g.sealer, name)
 }
 
 // encodedSize is the number of bytes that encode returns.

@@ -82,7 +82,7 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	c.mu.Unlock()
 	c.g.keeper.remove(c)
 	if !c.reserved {
-		c.id.op.usual.add(c.g.clock.since(c.start), c.policy().AdaptiveLease)
+		c.id.op.usual.add(elapsed(c.start, target.first), c.policy().AdaptiveLease)
 	}
 	return target, nil
 }
@@ -134,6 +134,7 @@ func (c *Claim) planned(out Outcome, undone bool) Outcome {
 func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	out = c.planned(out, undone)
 	r := c.rec
+	r.flags &^= flagReserved
 	c.last++
 	r.counter, r.note = c.last, c.note
 	if c.marked {
@@ -150,7 +151,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 		}
 	case Releases:
 		r.state = StateReleased
-		r.flags &^= flagEffects | flagReserved
+		r.flags &^= flagEffects
 	default:
 		r.state = StateUncertain
 	}
@@ -198,6 +199,7 @@ func (w *settling) next(context.Context) bool {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle", Wake: w.c.id.op.wakes(w.c.g)}
+	w.op.Entry = w.c.settlingEntry(w.p, w.create)
 	if w.create {
 		w.op.Kind = OpCreate
 	}
@@ -209,7 +211,7 @@ func (w *settling) next(context.Context) bool {
 
 func (w *settling) end(result string, err error) { w.over, w.result, w.err = true, result, err }
 
-func (w *settling) hear(_ context.Context, res Result, err error) {
+func (w *settling) hear(ctx context.Context, res Result, err error) {
 	c, p := w.c, w.p
 	if err != nil {
 		w.end("", err)
@@ -218,6 +220,7 @@ func (w *settling) hear(_ context.Context, res Result, err error) {
 	f := readFound(res)
 	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
+		c.tellSettle(ctx, p, w.create, res.Journaled)
 		w.end(w.result, nil)
 	case replyAgain:
 		w.create = false
@@ -268,14 +271,11 @@ func (c *Claim) finish(p *pending, result string) {
 	c.verdict = c.verdictOf(p.rec.state)
 	if result == "stale" {
 		c.verdict = Unprotected
-		c.outcome = found{}
-	} else {
-		c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
 	}
+	c.told = result != "stale"
 	c.wakeAll()
 	c.mu.Unlock()
-	c.g.running.end(c.id.name, c)
-	c.g.running.leave(c.id.name)
+	c.g.running.finish(c)
 	switch {
 	case result == "stale":
 		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))
@@ -289,8 +289,7 @@ func (c *Claim) finish(p *pending, result string) {
 func (c *Claim) hold(p *pending) {
 	c.mu.Lock()
 	c.verdict = c.verdictOf(p.rec.state)
-	c.outcome = found{value: p.value, left: p.rec.retention(), rec: p.rec}
-	c.holding = true
+	c.told, c.holding = true, true
 	c.wakeAll()
 	c.mu.Unlock()
 	c.g.running.leave(c.id.name)

@@ -272,7 +272,7 @@ func (c *Claim) join() (wake <-chan struct{}, how joined) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.outcome.value != nil || c.verdict != 0:
+	case c.told || c.verdict != 0:
 		return nil, joinedEnded
 	case c.waiting >= maxRecordWaiters:
 		return nil, joinedCrowded

@@ -3,10 +3,11 @@
  * with data-idem, now and whenever one comes later, and offers `idem.createIdem`, `idem.enhance`
  * and `idem.IdemError` to other scripts of the page. Load it with `defer`.
  */
-import { createIdem, IdemError } from './idem.js'
+import { createIdem, IdemError } from '#idem'
 import { enhance } from './form.js'
 
-Object.assign(window, { idem: { createIdem, IdemError, enhance } })
+const given = /** @type {any} */ (window).idem // batch.js, if it is loaded: one request for the tokens of several forms
+Object.assign(window, { idem: { ...given, createIdem, IdemError, enhance } })
 
 // A form that came later is found at the first sign of interest, before its own listeners run.
 for (const type of ['focusin', 'pointerover', 'submit']) {

@@ -14,6 +14,11 @@
 // for ever, and carries its integrity value. The plain name works too, for pages
 // that are no templates; it is asked for again each time, and answered 304.
 //
+// Files beside it add what a page wants: {{idemScript "idem.status.min.js"}}
+// writes the tags of both. [Status] says in a line what became of the action,
+// [Batch] fetches the tokens of several forms at once, and [HTMX], [HTMX2],
+// [Turbo] and [Axios] have those libraries send through idem.js.
+//
 // What goes wrong without care: a page from yesterday's deploy asks for
 // yesterday's hash. It gets a 404 and works without JavaScript, with the token
 // that the server rendered; an old name is never answered with a new file,
@@ -30,6 +35,7 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,9 +47,17 @@ const (
 	Script = "idem.min.js"
 	// Core is createIdem alone, as a module for import maps and bundlers.
 	Core = "idem.core.min.js"
+	// Status says on lines marked data-idem-status what became of an action.
+	Status = "idem.status.min.js"
+	// Batch asks for the tokens of several forms in one request.
+	Batch = "idem.batch.min.js"
+	// HTMX, HTMX2 and Turbo have htmx 4, htmx 2 and Turbo 8 send the elements
+	// that are marked data-idem-op; Axios has axios send requests with idem in
+	// their config.
+	HTMX, HTMX2, Turbo, Axios = "idem.htmx.min.js", "idem.htmx2.min.js", "idem.turbo.min.js", "idem.axios.min.js"
 )
 
-//go:embed dist/idem.min.js dist/idem.core.min.js
+//go:embed dist/*.min.js
 var dist embed.FS
 
 // file is one built file and what is derived from its bytes.
@@ -57,8 +71,9 @@ type file struct {
 // files holds every built file; reading them cannot fail, they are part of the
 // program.
 var files = sync.OnceValue(func() []file {
-	list := make([]file, 0, 2)
-	for _, name := range []string{Script, Core} {
+	names := []string{Script, Core, Status, Batch, HTMX, HTMX2, Turbo, Axios}
+	list := make([]file, 0, len(names))
+	for _, name := range names {
 		body, err := dist.ReadFile("dist/" + name)
 		if err != nil {
 			panic("frontend: " + err.Error())
@@ -108,11 +123,29 @@ func Integrity(name string) string {
 }
 
 // Tag returns the script tag of [Script] under the prefix that Handler is
-// mounted on, such as "/assets/". It runs when the page is parsed (defer).
-// A prefix on another origin gets crossorigin, without which a browser could not
-// check the integrity.
-func Tag(prefix string) template.HTML {
-	f, _, _ := find(Script)
+// mounted on, such as "/assets/", and those of the files named beside it, in the
+// order in which they must run. They run when the page is parsed (defer). A name
+// that is none of ours gets no tag. A prefix on another origin gets crossorigin,
+// without which a browser could not check the integrity.
+func Tag(prefix string, beside ...string) template.HTML {
+	var tags template.HTML
+	if slices.Contains(beside, Batch) { // what it gives, Script takes up
+		tags = tag(prefix, Batch)
+	}
+	tags += tag(prefix, Script)
+	for _, name := range beside {
+		if name != Batch && name != Script {
+			tags += tag(prefix, name)
+		}
+	}
+	return tags
+}
+
+func tag(prefix, name string) template.HTML {
+	f, _, ok := find(name)
+	if !ok {
+		return ""
+	}
 	cross := ""
 	if strings.Contains(prefix, "//") {
 		cross = ` crossorigin="anonymous"`
@@ -122,9 +155,9 @@ func Tag(prefix string) template.HTML {
 }
 
 // Funcs returns the template function idemScript, which writes [Tag] for that
-// prefix.
+// prefix and the names it is given.
 func Funcs(prefix string) template.FuncMap {
-	return template.FuncMap{"idemScript": func() template.HTML { return Tag(prefix) }}
+	return template.FuncMap{"idemScript": func(beside ...string) template.HTML { return Tag(prefix, beside...) }}
 }
 
 // Handler serves the built files by the last element of the path, under any

@@ -93,7 +93,9 @@ func etag(hashed string) string {
 }
 
 func TestIntegrityIsOfTheBytesServed(t *testing.T) {
-	for _, name := range []string{frontend.Script, frontend.Core} {
+	for _, name := range []string{
+		frontend.Script, frontend.Core, frontend.Status, frontend.Batch, frontend.HTMX, frontend.HTMX2, frontend.Turbo, frontend.Axios,
+	} {
 		rec := httptest.NewRecorder()
 		frontend.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/"+frontend.HashedName(name), nil))
 		sum := sha512.Sum384(rec.Body.Bytes())
@@ -118,6 +120,26 @@ func TestTag(t *testing.T) {
 		got := src.FindStringSubmatch(string(frontend.Tag(c.prefix)))
 		if got == nil || got[1] != c.want+frontend.HashedName(frontend.Script) || got[2] != c.cross {
 			t.Errorf("prefix %q: %s", c.prefix, frontend.Tag(c.prefix))
+		}
+	}
+}
+
+func TestTagsStandInTheOrderInWhichTheyRun(t *testing.T) {
+	for _, c := range []struct{ beside, want []string }{
+		{nil, []string{frontend.Script}},
+		{[]string{frontend.Status, frontend.Batch}, []string{frontend.Batch, frontend.Script, frontend.Status}},
+		{[]string{frontend.HTMX, frontend.Script, "no such file"}, []string{frontend.Script, frontend.HTMX}},
+	} {
+		var want strings.Builder
+		for _, name := range c.want {
+			want.WriteString("/" + frontend.HashedName(name) + " ")
+		}
+		got := ""
+		for _, m := range regexp.MustCompile(`src="([^"]*)"`).FindAllStringSubmatch(string(frontend.Tag("", c.beside...)), -1) {
+			got += m[1] + " "
+		}
+		if got != want.String() {
+			t.Errorf("%v: %s, want %s", c.beside, got, want.String())
 		}
 	}
 }

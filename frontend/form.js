@@ -13,7 +13,7 @@
  * Without JavaScript the form works as before with the token that the server rendered; that
  * token is also the way out here, when no fresh one can be had.
  */
-import { createIdem } from './idem.js'
+import { createIdem } from '#idem'
 
 /** @typedef {ReturnType<typeof createIdem>} Order */
 
@@ -32,15 +32,19 @@ export function enhance(form) {
   const old = known.get(form)
   if (old) return old
   const order = createIdem({
-    operation: /** @type {string} */ (idem), context, endpoint, on: form,
+    operation: /** @type {string} */ (idem), context, endpoint, on: form, fetch: /** @type {any} */ (self).idem?.fetch,
     user: [idemUser, form.getAttribute('id')] + '' // two forms of one operation are two slots
   })
   known.set(form, order)
-  /** @type {HTMLInputElement} */
-  const field = form.querySelector(`[name=${name}]`) ||
-    form.appendChild(Object.assign(document.createElement('input'), { type: 'hidden', name }))
-  const rendered = field.value
-  field.autocomplete = 'off' // or Firefox puts a spent token back on reload
+  const rendered = new FormData(form).get(name) ?? form.append(Object.assign(document.createElement('input'), { type: 'hidden', name }))
+  const fill = (/** @type {string} */ token) => {
+    for (const field of /** @type {any} */ (form)) { // in it, or outside of it with an attribute form
+      if (field.name === name) {
+        field.value = token
+        field.autocomplete = 'off' // or Firefox puts a spent token back on reload
+      }
+    }
+  }
 
   let busy = false, tried = false
   /** @type {any} */
@@ -61,17 +65,17 @@ export function enhance(form) {
     if (ev.defaultPrevented) return
     look()
     const native = idemMode !== 'fetch'
-    const token = !busy && native && (order.begin() || tried && rendered)
+    const token = /** @type {string} */ (!busy && native && (order.begin(ev.timeStamp) ?? (tried && rendered)))
     if (token) {
       by = ev.submitter
-      field.value = token
+      fill(token)
       lock(true)
       setTimeout(() => ev.defaultPrevented && lock(false)) // a later listener kept the form here
       setTimeout(back, 3e4)
       return
     }
     ev.preventDefault()
-    if (busy || tried) return
+    if (busy || tried || token === '') return
     by = ev.submitter
     lock(true)
     if (native) {
@@ -85,7 +89,7 @@ export function enhance(form) {
       body.delete(name) // the header carries it, and after a swap another one
       try {
         const res = await order.fetch(by?.getAttribute('formaction') || form.getAttribute('action') || '', {
-          method: 'POST', body: form.enctype > 'm' ? body : new URLSearchParams(/** @type {any} */ (body))
+          method: 'POST', at: ev.timeStamp, body: form.enctype > 'm' ? body : new URLSearchParams(/** @type {any} */ (body))
         })
         if (res.redirected) location.assign(res.url)
       } catch {} // the events have told it
@@ -99,6 +103,8 @@ export function enhance(form) {
     })
   }
   addEventListener('pageshow', ev => ev.persisted && back())
+  // A token that has grown old in a tab behind is replaced when the tab comes to the front.
+  addEventListener('visibilitychange', () => order.state === 'fresh' && order.prefetch())
   order.ask()
   return order
 }

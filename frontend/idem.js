@@ -201,13 +201,14 @@ export class IdemError extends Error {
  * @typedef {object} Job
  * @property {Request} req
  * @property {Promise<ArrayBuffer>} [body] absent: a stream, which cannot be sent again
- * @property {number} end  when it ended, on the time line of event.timeStamp
  * @property {Promise<Response>} [done]
  */
 
 /**
- * The slot of one context.
- * @typedef {{key: string, context: string, s: Slot, job?: Job, asked?: any}} Place
+ * The slot of one context. `end` is when its last action ended, on the time line of
+ * event.timeStamp: a press made before that belongs to that action (C13); Infinity while one is
+ * on its way.
+ * @typedef {{key: string, context: string, s: Slot, end: number, job?: Job, asked?: any}} Place
  */
 
 const sleep = (/** @type {number} */ ms, /** @type {AbortSignal} */ signal) => new Promise((yes, no) => {
@@ -218,8 +219,8 @@ const sleep = (/** @type {number} */ ms, /** @type {AbortSignal} */ signal) => n
 
 // What two requests must share to be the same action: address and body, without the boundary
 // that each FormData gets anew. A stream is equal to nothing.
-const print = async (/** @type {Job} */ { req, body }) => body
-  ? req.url + new TextDecoder('latin1').decode(await body).split(/** @type {string} */ (req.headers.get('content-type')?.split('boundary=')[1]))
+const print = async (/** @type {any} */ { req, body } = {}) => body
+  ? req.url + new TextDecoder('latin1').decode(await body).split(req.headers.get('content-type')?.split('boundary=')[1])
   : req
 
 /**
@@ -239,15 +240,15 @@ export function createIdem({
   let bag
   /** @type {Record<string, Place>} */
   const places = {}
-  for (const c of user) owner = owner * 65599 + c.charCodeAt(0) | 0 // keeps names out of the storage
+  for (const c of user) owner = owner * 31 + c.charCodeAt(0) | 0 // keeps names out of the storage
 
   const open = (/** @type {string} */ context) => {
     const key = 'idem:' + [owner, operation, context]
-    let s = /** @type {any} */ ({ phase: 'empty', act: '', losses: 0 })
+    let s = /** @type {any} */ ({ phase: 'empty' })
     try {
       s = JSON.parse((bag = storage || sessionStorage)[key])
     } catch {} // nothing is there, or no storage: then the place remembers, as long as the page lives
-    here = places[key] ??= { key, context, s }
+    here = places[key] ??= { key, context, s, end: 0 }
   }
   open(context)
 
@@ -256,7 +257,10 @@ export function createIdem({
     const s = next(place.s, { ...e, now: now(), rnd: random(), max, tries: Math.min(retries, 4) })
     try {
       if (s.first) bag[place.key] = JSON.stringify({ ...s, phase: 'unknown', lost: 1 })
-      else if (place.s.first) delete bag[place.key]
+      else if (place.s.first) {
+        if (place.end < 9e9) place.end = performance.now()
+        delete bag[place.key]
+      }
     } catch {}
     place.s = s
     if (s.act) on.dispatchEvent(new CustomEvent('idem:' + s.act, { bubbles: true, detail: { state: s.phase, response: e.res } }))
@@ -289,14 +293,14 @@ export function createIdem({
    */
   const run = async (place, type, { req, body } = {}) => {
     const signal = /** @type {AbortSignal} */ (req?.signal)
-    let e = /** @type {any} */ ({ type }), s = place.s
+    let e = /** @type {any} */ ({ type }), /** @type {any} */ s
     if (req) type = 'go'
-    while (req || !(/** @type {Job} */ (place.job)?.end > 9e9)) {
+    while (req || place.end < 9e9) {
       s = step(place, e)
       const { act, token, due } = s
       try {
         if (due) await sleep(due, signal)
-        else if (s.phase === 'fetching') e = await (place.asked ||= call(place, '/tokens').finally(() => { place.asked = 0 }))
+        else if (s.phase === 'fetching') e = await (place.asked ||= call(place, '/tokens').finally(() => place.asked = 0))
         else if (act && !req && s.phase === 'unknown') e = await call(place, '/' + type)
         else if (req && s.phase === 'sent') {
           req.headers.set(header, /** @type {string} */ (token))
@@ -330,8 +334,8 @@ export function createIdem({
     /**
      * Sends an action (not GET or HEAD) and gives its answer, which may be a replay. A second
      * call with the same body while the first is on its way gets the same answer, with another
-     * body it is `busy`; so does one whose gesture, `init.at` = event.timeStamp, is older than
-     * the end of the first. `init.signal` ends the waiting, not what the server does.
+     * body it is `busy`; so is one whose gesture, `init.at` = event.timeStamp, is older than
+     * the end of the last action. `init.signal` ends the waiting, not what the server does.
      * @param {RequestInfo | URL} input
      * @param {RequestInit & {at?: number, duplex?: 'half'}} [init] duplex marks a stream, which is sent once
      * @returns {Promise<Response>} rejects with an IdemError, or the signal's reason
@@ -339,23 +343,26 @@ export function createIdem({
     async fetch(input, init = {}) {
       const place = here, last = /** @type {Job} */ (place.job), req = new Request(input, init)
       /** @type {Job} */
-      let job = { req, body: init.duplex ? undefined : req.arrayBuffer(), end: 1 / 0 }
+      let job = { req, body: init.duplex ? undefined : req.arrayBuffer() }
       req.signal.throwIfAborted()
-      if ((init.at ?? 9e9) < last?.end) {
+      if ((init.at ?? 9e9) < place.end) {
         if (await print(last) !== await print(job)) throw new IdemError('busy')
         job = last
       } else {
         place.job = job
-        job.done = run(place, 'press', job).finally(() => { job.end = performance.now() })
+        place.end = 1 / 0
+        job.done = run(place, 'press', job).finally(() => place.end = performance.now())
       }
       return /** @type {Response} */ (await job.done).clone()
     },
     /**
      * For what sends by itself, as a native form does: the token to send now, written down as
-     * sent; undefined if there is none (prefetch, then begin again).
+     * sent; undefined if there is none (prefetch, then begin again), '' if the gesture, made `at`
+     * event.timeStamp, is older than the end of the last action and begins nothing.
+     * @param {number} [at]
      * @returns {any} a string or undefined
      */
-    begin: () => step(here, { type: 'press' }).first && here.s.token,
+    begin: at => /** @type {number} */ (at) < here.end ? '' : step(here, { type: 'press' }).first && here.s.token,
     /** Asks the server what became of a pending action, for as long as it runs; gives the state. */
     ask: () => run(here, 'status'),
     /** Gives a pending action up; gives the state, `empty` if the server says that it never ran and cannot run any more. */

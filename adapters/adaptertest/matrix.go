@@ -8,6 +8,7 @@ import (
 // request, under a policy that is closed and one that is open. One table for all
 // frameworks and stores: what a client is told does not depend on either.
 var matrixStatements = []statement{
+	// Faults: 54.
 	{name: "Statement31_EveryFaultAtEveryStep", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		modes := []string{"refuse", "timeout", "slow", "lost-reply"}

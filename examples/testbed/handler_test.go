@@ -2,7 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -23,7 +26,7 @@ func TestTheHandlerObeys(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+					r.Header.Set("Content-Type", cmp.Or(c.kind, "application/x-www-form-urlencoded"))
 					if keyed {
 						r.Header.Set("Idempotency-Key", name)
 					}
@@ -74,6 +77,7 @@ func (b *testbed) drainIdle() {
 type obeying struct {
 	says     []string
 	body     string
+	kind     string                                        // of the body; a plain form where it is empty
 	wrong    func(resp *http.Response, body string) string // "" is right
 	ignored  string
 	notFiber string // what Fiber says it cannot do
@@ -87,6 +91,17 @@ func expect(right bool, what string) string {
 }
 
 var obeyed = map[string]obeying{
+	"delay": {says: []string{"Do-Delay: 300ms"}, wrong: func(r *http.Response, _ string) string {
+		return expect(r.StatusCode == 201, "not a 201")
+	}},
+	"read-body": {says: []string{"Do-Read: body"}, body: "a=1", wrong: func(_ *http.Response, body string) string {
+		sum := sha256.Sum256([]byte("a=1"))
+		return expect(strings.Contains(body, hex.EncodeToString(sum[:])), "not the hash of the body")
+	}},
+	"read-multipart": {says: []string{"Do-Read: multipart"}, kind: "multipart/form-data; boundary=cut", wrong: func(_ *http.Response, body string) string {
+		sum := sha256.Sum256([]byte("tea"))
+		return expect(strings.Contains(body, `"a":["1"]`) && strings.Contains(body, `"f":"`+hex.EncodeToString(sum[:])), "not the field and the file")
+	}, body: "--cut\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--cut\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x\"\r\n\r\ntea\r\n--cut--\r\n"},
 	"nothing": {body: "a=1", wrong: func(r *http.Response, body string) string {
 		return expect(r.StatusCode == 201 && strings.HasPrefix(r.Header.Get("Location"), "/done/") &&
 			strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && strings.Contains(body, `"bodyBytes":3`), "not the default answer")

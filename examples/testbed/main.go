@@ -21,6 +21,7 @@
 //	/batch/…  test:batch:run preset API, item by item: {"items":[{"key":"a","status":201}]}
 //	GET /runs, POST /runs/reset
 //	POST /idempotency/tokens, /idempotency/status, /idempotency/discard
+//	GET /idempotency/policies, /idem.min.js
 //	POST /control/fault, /control/expire, /control/policy  (with -control)
 //
 // "Authorization: Bearer NAME.anything" makes the scope NAME; without it

@@ -53,11 +53,11 @@ func TestFlagsThatCannotBeHonouredAreErrors(t *testing.T) {
 		{"-suite", "not defined"},
 		{"extra", "no flag"},
 	} {
-		out, err := exec.Command(program, strings.Fields(c.flags)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), c.says) {
+		out, err := command(t, strings.Fields(c.flags)...)
+		if err == nil || !strings.Contains(out, c.says) {
 			t.Errorf("%s: %v, said %q, want an error that says %q", c.flags, err, out, c.says)
 		}
-		if strings.Contains(string(out), "listening on") {
+		if strings.Contains(out, "listening on") {
 			t.Errorf("%s: it listened", c.flags)
 		}
 	}

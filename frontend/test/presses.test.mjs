@@ -57,6 +57,7 @@ test('N23 given a Request with a body, then the whole body each time', async () 
   assert.deepEqual(w.sent.map(s => [s.req.method, s.body.length, s.req.headers.get('X-Mine')]), Array(3).fill(['PATCH', 1e5, '1']))
 })
 
+// Faults: 65.
 test('N24 given a FormData with a file, then both attempts have the file', async () => {
   const w = world()
   const files = []
@@ -78,6 +79,7 @@ test('N24 given a request without a body, then it is sent as it is', async () =>
   assert.deepEqual([w.sent[0].req.method, w.sent[0].body], ['DELETE', ''])
 })
 
+// Faults: 62, 64.
 test('N25 given two presses with the same body, then one POST, and both can read the answer', async () => {
   const form = text => {
     const body = new FormData()
@@ -119,6 +121,7 @@ test('N25 given a press that fails, then whoever joined it fails alike, and the 
   assert.equal(w.sent.length, 1)
 })
 
+// Faults: 68.
 test('N26 given a gesture from before the slot settled, then it joins or is dropped', async () => {
   const w = world()
   const early = performance.now()

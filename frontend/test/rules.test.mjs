@@ -169,6 +169,22 @@ test('C13 a gesture older than the settling begins nothing', async () => {
   assert.deepEqual(tokens(w), ['T1'])
 })
 
+test('C13 nor does one older than the answer of the status endpoint, or of a form', async () => {
+  const w = world()
+  await presses(w, [lost])
+  const page = w.make()
+  const at = performance.now()
+  w.verdicts = [() => Response.json({ state: 'succeeded' })]
+  assert.equal((await w.end(page.ask())).value, 'empty')
+  const { error } = await w.end(page.fetch('http://shop.test/orders', { method: 'POST', body: 'a=1', at }))
+  assert.equal(error.code, 'busy')
+  assert.equal(page.begin(at), '')
+  await w.end(page.prefetch())
+  assert.equal(page.begin(at), '')
+  assert.equal(page.begin(performance.now()), 'T2', 'a gesture of its own is an action of its own')
+  assert.deepEqual(new Set(tokens(w)), new Set(['T1']))
+})
+
 test('C14 a degraded token, or a run that was unprotected, is never sent again by itself', async () => {
   const w = world()
   w.tokens = [() => Response.json({ token: 'D', expiresIn: 900, retain: 86400, degraded: true })]

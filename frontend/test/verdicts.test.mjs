@@ -128,6 +128,7 @@ test('N15 given a plain 425, then the same token', async () => {
   assert.deepEqual([tokens(w), w.issued.length], [['T1', 'T1'], 1])
 })
 
+// Faults: 63.
 test('N16 N43 given a refusal, then it rejects at once, or is stuck after an unknown attempt', async () => {
   for (const [verdict, status] of [['conflict', 422], ['foreign', 403], ['forgotten', 410], ['malformed', 400]]) {
     let { w, error } = await play([said(verdict, status)])
@@ -141,6 +142,7 @@ test('N16 N43 given a refusal, then it rejects at once, or is stuck after an unk
   }
 })
 
+// Faults: 61.
 test('N17 given a `released` 422, then the caller gets it, and another body goes with the same token', async () => {
   const { w, value } = await play([said('released', 422), said('executed', 201)])
   assert.deepEqual([value.status, w.order.state, w.record().token], [422, 'ready', 'T1'])
@@ -167,6 +169,7 @@ test('N18 N19 given errors, then the same token, four times at most, with full j
   }
 })
 
+// Faults: 69.
 test('N18 given answers of the kind that say nothing, then the same token', async () => {
   const opaque = () => Object.defineProperty(new Response(), 'status', { value: 0 })
   for (const answer of [said(null, 408), said(null, 429), said(null, 500), said(null, 503), said(null, 599), opaque]) {

@@ -60,7 +60,7 @@ export const world = (options = {}) => {
     })
     return take(w.answers)(req)
   }
-  w.make = more => createIdem({
+  w.make = ({ idem = createIdem, ...more } = {}) => idem({
     operation: 'shop:order:create', context: 'cart:42', storage: w.storage, fetch: w.fetch,
     now: () => w.now, random: () => w.rnd, ...options, ...more
   })

@@ -44,6 +44,7 @@ var faultGroups = []faultGroup{
 		{21, "The action succeeded, its record could not be written, and the client is told that it failed", "the client gets the real answer; the settle goes on behind it"},
 		{22, "One error of the store takes the process down", "an error means unknown, and every caller takes it for that"},
 		{23, "A refused repeat is kept in place of the first answer", "a refusal writes nothing"},
+		{24, "Whoever was shut out between two attempts still gets the answer that was kept", "authorisation stands outside of the guard, and is asked each time"},
 		{25, "The first run ends between somebody's claim and his look, and he is refused", "what is there decides: it is replayed"},
 		{26, "A message is noted as seen before it is worked on; the work fails, and the redelivery is dropped", "an error releases, and the redelivery runs"},
 		{27, "A handler that returns an error is kept as an empty 200", "the status that the framework will write is what settles"},

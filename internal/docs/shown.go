@@ -21,7 +21,7 @@ var (
 	// A line of a comment before a test, a statement of a suite, or a test of
 	// idem.js.
 	faultsLine = regexp.MustCompile(`^\s*// Faults: ([0-9, ]+)\.$`)
-	testLine   = regexp.MustCompile("^(?:func ((?:Test|Fuzz)\\w+)\\(|\\s*\\{name: \"(Statement\\w+)\"|test\\(['\"`](.+?)['\"`],)")
+	testLine   = regexp.MustCompile("^(?:func ((?:Test|Fuzz)\\w+)\\(|\\s*\\{name: \"(Statement\\w+)\"|(?:test|run)\\(['\"`](.+?)['\"`],)")
 	comment    = regexp.MustCompile(`^\s*//`)
 )
 

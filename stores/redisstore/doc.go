@@ -1,5 +1,5 @@
 // Package redisstore keeps records in Redis 6.2 or later, Valkey, or what speaks
-// their protocol: one server, a Sentinel group or a Cluster.
+// their protocol: one server, a Sentinel group, a Cluster or a Twemproxy.
 //
 //	store, err := redisstore.Open(ctx, redisstore.Options{
 //		Universal: &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}},
@@ -17,7 +17,9 @@
 // the records and no call crosses slots. One round trip per call:
 //
 //	Create   SET name value NX GET PX ttl      nothing came back: it is ours
-//	Swap     EVALSHA of a compare-and-set      a few lines of Lua, atomic
+//	Swap     EVALSHA of a compare-and-set      a few lines of Lua, atomic; where the
+//	                                           server has it and nobody is to be
+//	                                           woken, SET IFEQ GET
 //	Load     GET name, PTTL name in one write  the value first, its time second
 //	Now      TIME
 //
@@ -53,8 +55,8 @@
 // A claim lost by the server is an action run twice. Open therefore refuses a
 // server that may evict (maxmemory-policy other than noeviction); where the
 // policy cannot be read, say by whom it was looked at in Options.EvictionChecked.
-// Replication is asynchronous: a failover can lose the newest claims, and no
-// setting of this package changes that.
+// Replication is asynchronous: a failover can lose the newest claims.
+// Options.WaitReplicas makes that rare; no setting makes it impossible.
 //
 // A server that is down when the program starts does not keep it from starting:
 // calls fail until the server answers, and [Store.Ready] says why.

@@ -35,7 +35,7 @@ func TestWhatAFailoverLosesIsCounted(t *testing.T) {
 	fixed := func(cfg *idem.Config) { cfg.NameKey = testNameKey }
 	careless := guarded(t, openCluster(t, addrs), fixed)
 	careful := guarded(t, openCluster(t, addrs, waiting(true), func(o *redisstore.Options) {
-		o.WaitReplicas.Timeout = 300 * time.Millisecond
+		o.WaitReplicas.Timeout = time.Second // a busy machine
 	}), fixed)
 
 	elsewhere := guarded(t, openCluster(t, addrs), fixed) // another process: this one would ask itself first

@@ -6,4 +6,4 @@
  */
 export function enhance(form: HTMLFormElement): Order;
 export type Order = ReturnType<typeof createIdem>;
-import { createIdem } from './idem.js';
+import { createIdem } from '#idem';

@@ -95,8 +95,8 @@ export function createIdem({ operation, context, user, endpoint, header, retries
     /**
      * Sends an action (not GET or HEAD) and gives its answer, which may be a replay. A second
      * call with the same body while the first is on its way gets the same answer, with another
-     * body it is `busy`; so does one whose gesture, `init.at` = event.timeStamp, is older than
-     * the end of the first. `init.signal` ends the waiting, not what the server does.
+     * body it is `busy`; so is one whose gesture, `init.at` = event.timeStamp, is older than
+     * the end of the last action. `init.signal` ends the waiting, not what the server does.
      * @param {RequestInfo | URL} input
      * @param {RequestInit & {at?: number, duplex?: 'half'}} [init] duplex marks a stream, which is sent once
      * @returns {Promise<Response>} rejects with an IdemError, or the signal's reason
@@ -107,10 +107,12 @@ export function createIdem({ operation, context, user, endpoint, header, retries
     }): Promise<Response>;
     /**
      * For what sends by itself, as a native form does: the token to send now, written down as
-     * sent; undefined if there is none (prefetch, then begin again).
+     * sent; undefined if there is none (prefetch, then begin again), '' if the gesture, made `at`
+     * event.timeStamp, is older than the end of the last action and begins nothing.
+     * @param {number} [at]
      * @returns {any} a string or undefined
      */
-    begin: () => any;
+    begin: (at?: number) => any;
     /** Asks the server what became of a pending action, for as long as it runs; gives the state. */
     ask: () => Promise<any>;
     /** Gives a pending action up; gives the state, `empty` if the server says that it never ran and cannot run any more. */
@@ -300,19 +302,18 @@ export type Job = {
      * absent: a stream, which cannot be sent again
      */
     body?: Promise<ArrayBuffer> | undefined;
-    /**
-     * when it ended, on the time line of event.timeStamp
-     */
-    end: number;
     done?: Promise<Response> | undefined;
 };
 /**
- * The slot of one context.
+ * The slot of one context. `end` is when its last action ended, on the time line of
+ * event.timeStamp: a press made before that belongs to that action (C13); Infinity while one is
+ * on its way.
  */
 export type Place = {
     key: string;
     context: string;
     s: Slot;
+    end: number;
     job?: Job;
     asked?: any;
 };

@@ -44,6 +44,7 @@ run('B23 given a Request with a body, then the whole body each time', async ({ p
   assert.deepEqual(s.posts.map(p => [p.token, p.fields.body.length, p.status]), [['T1', 1e5, 503], ['T1', 1e5, 'executed']])
 })
 
+// Faults: 65.
 run('B24 given a FormData with a file, then both attempts have the file', async ({ page, s }) => {
   await open(page, s)
   s.plan = ['503']
@@ -56,6 +57,7 @@ run('B24 given a FormData with a file, then both attempts have the file', async 
   assert.equal(s.orders.length, 1)
 })
 
+// Faults: 69.
 run('B31 given a server that commits and then resets the reused connection, then the browser posts twice, it runs once, and the page shows the replay', async ({ page, s }) => {
   await open(page, s)
   s.plan = ['reset']

@@ -73,6 +73,7 @@ for (const [mode, more] of [['native', ''], ['fetch', 'data-idem-mode="fetch"']]
   })
 }
 
+// Faults: 62, 64.
 run('B33 given no token in time, then the click waits for one and goes once', async ({ page, s }) => {
   await open(page, s)
   s.next = '/done'
@@ -120,6 +121,7 @@ run('B34 given back with bfcache after it was done, then the spent token is repl
   assert.deepEqual([s.posts.map(p => p.token), s.orders.length], [['T1', 'T2'], 2])
 })
 
+// Faults: 61, 63.
 run('B34 given back with bfcache after a refusal, then the token is kept, and another body goes with it', async ({ page, s }) => {
   await open(page, s)
   Object.assign(s, { plan: ['422'], next: '/done' })

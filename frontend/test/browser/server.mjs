@@ -6,6 +6,11 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
 const dist = new URL('../../dist/', import.meta.url)
+const modules = new URL('../../node_modules/', import.meta.url)
+const libraries = {
+  '/htmx.js': 'htmx.org/dist/htmx.min.js', '/htmx2.js': 'htmx2/dist/htmx.min.js',
+  '/turbo.js': '@hotwired/turbo/dist/turbo.es2017-umd.js', '/axios.js': 'axios/dist/axios.min.js'
+}
 const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; form-action 'self'; require-trusted-types-for 'script'"
 
 /** Starts a shop on a free port. */
@@ -15,11 +20,17 @@ export const shop = async () => {
     posts: [], // {token, fields, status, reused} of each POST of the action on the wire
     asked: [], // paths of the endpoints
     pages: {}, // path → HTML
+    scripts: {}, // path → JavaScript
+    reports: [], // what a page that drives itself says of it
     plan: [], // what the next POSTs meet: 'reset', '503', '422', '401'; see below
     delay: 0, // ms that a run takes
     next: '', // where a run leads to (303); '' = it answers 201 itself
     answer: 'order ', // the beginning of that answer
-    expire: false // unused tokens are dead
+    expire: false, // unused tokens are dead
+    degraded: false, // the guard only looks on
+    policy, // the Content-Security-Policy of the pages
+    origin: null, // another origin that may ask; exposed: it may read what it needs
+    exposed: true
   }
   const records = new Map()
   let issued = 0
@@ -40,6 +51,10 @@ export const shop = async () => {
   }
   const send = (res, status, body = '', headers = {}) => {
     if (res.post) res.post.status = headers['Idempotency-Status'] ?? status
+    if (s.origin) {
+      headers = { ...headers, 'Access-Control-Allow-Origin': s.origin, 'Access-Control-Allow-Headers': 'Idempotency-Token, Content-Type' }
+      if (s.exposed) headers['Access-Control-Expose-Headers'] = 'Idempotency-Status, Idempotent-Replayed, Retry-After'
+    }
     res.writeHead(status, { 'Cache-Control': 'no-store', ...headers })
     res.end(body)
   }
@@ -47,13 +62,14 @@ export const shop = async () => {
 
   const endpoint = async (req, res, path) => {
     s.asked.push(path)
-    const { operation } = JSON.parse(await read(req))
+    const { operation, items } = JSON.parse(await read(req))
+    const token = () => ({ token: 'T' + ++issued, expiresIn: s.life ?? 900, retain: 86400, degraded: s.degraded })
     const reply = data => send(res, 200, JSON.stringify(data), { 'Content-Type': 'application/json' })
-    if (path === 'tokens') return reply({ token: 'T' + ++issued, expiresIn: 900, retain: 86400, degraded: false })
-    const token = req.headers['idempotency-token']
-    const record = records.get(token)
-    if (path === 'discard' && (!record || record.state === 'released')) records.set(token, { state: 'buried' })
-    if (path === 'discard' && records.get(token).state === 'buried') return reply({ verdict: 'dead', state: 'buried' })
+    if (path === 'tokens') return reply(items ? { items: items.map(token) } : token())
+    const sent = req.headers['idempotency-token']
+    const record = records.get(sent)
+    if (path === 'discard' && (!record || record.state === 'released')) records.set(sent, { state: 'buried' })
+    if (path === 'discard' && records.get(sent).state === 'buried') return reply({ verdict: 'dead', state: 'buried' })
     reply({ state: record?.state ?? 'absent', operation, since: '', leaseLeft: 0 })
   }
 
@@ -63,11 +79,14 @@ export const shop = async () => {
   const guarded = async (req, res, reused) => {
     const body = await read(req)
     const { 'idempotent-token': field, ...fields } = await fieldsOf(req.headers['content-type'] ?? '', body)
-    const token = req.headers['idempotency-token'] ?? field
+    // A policy may take its key from what is ordered: then every tab that orders it has the same one.
+    const token = fields.cart && s.byCart ? 'cart:' + fields.cart : req.headers['idempotency-token'] ?? field
     res.post = { token, fields, reused }
     s.posts.push(res.post)
     const trouble = s.plan.shift()
     if (trouble === '503' || trouble === '401') return send(res, Number(trouble))
+    if (trouble === 'in-flight') return refuse(res, 'in-flight', 409, { 'Retry-After': '0' })
+    if (trouble === 'later') return refuse(res, 'in-flight', 409, { 'Retry-After': '2' })
     if (!token) return refuse(res, 'missing', 400)
     let record = records.get(token)
     if (record?.state === 'buried') return refuse(res, 'dead', 425)
@@ -119,12 +138,18 @@ export const shop = async () => {
     const reused = seen.has(req.socket)
     seen.add(req.socket)
     try {
-      if (pathname.startsWith('/idempotency/')) await endpoint(req, res, pathname.slice(13))
-      else if (pathname === '/orders' && req.method === 'POST') await guarded(req, res, reused)
-      else if (pathname === '/naive/tokens') send(res, 200, JSON.stringify({ token: 'N' + ++issued }), { 'Content-Type': 'application/json' })
+      if (req.method === 'OPTIONS') send(res, 204)
+      else if (pathname.startsWith('/idempotency/')) await endpoint(req, res, pathname.slice(13))
+      else if (pathname === '/orders' && req.method !== 'GET') await guarded(req, res, reused)
+      else if (pathname === '/report') {
+        s.reports.push(JSON.parse(await read(req)))
+        send(res, 204)
+      } else if (pathname === '/naive/tokens') send(res, 200, JSON.stringify({ token: 'N' + ++issued }), { 'Content-Type': 'application/json' })
       else if (pathname === '/naive/orders') await naive(req, res)
-      else if (/^\/idem(\.core)?\.min\.js$/.test(pathname)) send(res, 200, readFileSync(new URL(pathname.slice(1), dist)), { 'Content-Type': 'text/javascript' })
-      else if (pathname in s.pages) send(res, 200, s.pages[pathname], { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy, 'Cache-Control': s.cache ?? 'no-cache' })
+      else if (pathname in libraries) send(res, 200, readFileSync(new URL(libraries[pathname], modules)), { 'Content-Type': 'text/javascript' })
+      else if (pathname in s.scripts) send(res, 200, s.scripts[pathname], { 'Content-Type': 'text/javascript' })
+      else if (/^\/idem(\.\w+)?\.min\.js$/.test(pathname)) send(res, 200, readFileSync(new URL(pathname.slice(1), dist)), { 'Content-Type': 'text/javascript' })
+      else if (pathname in s.pages) send(res, 200, s.pages[pathname], { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': s.policy, 'Cache-Control': s.cache ?? 'no-cache' })
       else send(res, 404)
     } catch (error) {
       if (!res.headersSent && !req.socket.destroyed) send(res, 500, String(error))

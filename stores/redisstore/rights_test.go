@@ -1,0 +1,78 @@
+package redisstore_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/redistest"
+	"github.com/go-idem/idem/stores/redisstore"
+)
+
+// Given a user with no rights but those that the page on Redis settings names, then
+// everything works.
+func TestTheRightsThatThePageNamesAreEnough(t *testing.T) {
+	page, err := os.ReadFile("../../docs/how-to/choose-redis-settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "A user with ACL rights")
+	paragraph, _, _ := strings.Cut(after, "\n\n")
+	rights := regexp.MustCompile(`\+[a-z|]+`).FindAllString(paragraph, -1)
+	if len(rights) < 10 {
+		t.Fatalf("the page names %q", rights)
+	}
+	addr, _ := redistest.Start(t)
+	redistest.Do(t, addr, "ACL", "SETUSER", "default", "resetpass", ">other")
+	words := append([]string{"ACL", "SETUSER", "app", "reset", "on", ">secret", "~idem:*", "&idem:*"}, rights...)
+	admin := redis.NewClient(&redis.Options{Addr: addr, Password: "other", Protocol: 2})
+	defer admin.Close()
+	args := make([]any, len(words))
+	for i, w := range words {
+		args[i] = w
+	}
+	if err := admin.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, addr, func(o *redisstore.Options) {
+		o.EvictionChecked = ""
+		o.Universal.Username, o.Universal.Password = "app", "secret"
+		o.WaitReplicas = redisstore.WaitReplicas{Replicas: 1, Timeout: time.Millisecond}
+	})
+	woken := make(chan struct{}, 1)
+	stop, err := s.Watch(briefly(t, 5*time.Second), "idem:a", func() { woken <- struct{}{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	done(t, "a claim", "Create")(s.Create(t.Context(), "idem:a", []byte("1"), time.Minute))
+	done(t, "a settle", "Swap")(s.Swap(idem.WithWake(t.Context()), "idem:a", []byte("1"), []byte("2"), time.Minute))
+	found(t, "a look", "Load", "2")(s.Load(t.Context(), "idem:a"))
+	if _, err := s.Now(t.Context()); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-woken:
+	case <-briefly(t, 5*time.Second).Done():
+		t.Error("nobody was woken")
+	}
+	entry := idem.IndexEntry{Name: "idem:b", Due: time.UnixMicro(1)}
+	done(t, "an indexed claim", "Indexed")(s.Indexed(t.Context(), "idem:index", entry, time.Hour,
+		idem.Op{Kind: idem.OpCreate, Name: "idem:b", Value: []byte("1"), TTL: time.Minute}))
+	if list, err := s.Entries(t.Context(), "idem:index", time.UnixMicro(2), 10); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := s.Reindex(t.Context(), "idem:index", []idem.IndexMove{
+		{Name: "idem:b", Was: entry.Due, Due: time.UnixMicro(2)}, {Name: "idem:b", Was: time.UnixMicro(2)}, {Name: "idem:c", Due: time.UnixMicro(3)},
+	}); err != nil {
+		t.Error(err)
+	}
+	if page, err := s.Scan(t.Context(), "idem:", "", 100); err != nil || len(page.Names) != 2 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
