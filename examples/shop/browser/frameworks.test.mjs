@@ -48,4 +48,15 @@ for (const framework of ['echo', 'fiber']) {
     await until(() => page.url().includes('placed='), 'the page shows the order')
     assert.equal(await rows(page), 1)
   })
+
+  run(framework + ': given the form that idem.js sends, two clicks and an empty title, then the line says what became of each, and one order', async ({ page, url }) => {
+    await page.goto(url)
+    await page.getByRole('link', { name: 'have it sent by script' }).click()
+    await page.locator('form[data-idem-mode=fetch]').waitFor()
+    await page.locator('form[data-idem] button').click()
+    await page.getByText('Not accepted, and nothing was done.').waitFor()
+    await press(page)
+    await until(() => page.url().includes('placed='), 'the page shows the order')
+    assert.equal(await rows(page), 1)
+  })
 }
