@@ -31,6 +31,8 @@ func (s *shop) routes() []route {
 		route{method: "POST", path: "/reset", serve: ours(s.reset)},
 		route{method: "POST", path: "/script", serve: ours(s.setScript)},
 		route{method: "GET", path: "/lab", serve: s.showLab},
+		route{method: "GET", path: "/health", serve: s.showHealth},
+		route{method: "GET", path: "/metrics", serve: s.showMetrics},
 		route{method: "GET", path: "/tables", serve: s.tellTables},
 		route{method: "GET", path: "/js/", param: "file", serve: showScript},
 		route{method: "POST", path: tokensPath, serve: ours(s.giveToken)},

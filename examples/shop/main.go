@@ -18,6 +18,9 @@
 //	-selfcheck                       plays every trouble, prints one table, exits 1 if a row is off
 //	-without=guard                   the same shop with nothing in front of the order handler
 //
+// It measures itself: /health draws the four golden figures of token systems, and
+// /metrics has all numbers for a Prometheus.
+//
 // With OTEL_EXPORTER_OTLP_ENDPOINT in the environment it sends traces and metrics
 // there (OTLP over HTTP), named by OTEL_SERVICE_NAME, "idem-shop" if that is empty.
 //
@@ -147,8 +150,12 @@ func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err
 	if d.export, err = openExport(ctx); err != nil {
 		return d, err
 	}
+	figures, err := openFigures()
+	if err != nil {
+		return d, err
+	}
 	s, err := newShop(shopConfig{
-		export:  d.export,
+		export: d.export, figures: figures,
 		adapter: opts.adapter, storeWords: d.store.words, server: "this server", guarded: opts.guarded,
 		keys: newKeys(), store: d.store.records, table: openTable(filepath.Join(d.dir, "orders.jsonl")),
 		logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

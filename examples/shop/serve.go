@@ -68,7 +68,7 @@ func (srv *server) close(ctx context.Context) error {
 	err := errors.Join(s.lab.close(), srv.stop(ctx))
 	srv.listener.cut()
 	<-srv.done // that its listener is closed is no news
-	return errors.Join(err, s.guard.Close(ctx), s.brief.Close(ctx))
+	return errors.Join(err, s.close(ctx))
 }
 
 // urlOf returns the address a browser on this machine uses.

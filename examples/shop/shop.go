@@ -70,14 +70,15 @@ type shop struct {
 	brief *idem.Guard // issues forms that expire at once; asks nothing of the store
 	flow  *httpflow.Flow
 
-	table  *table
-	log    *requestLog
-	stages stages
-	shows  shows
-	player *player // plays troubles; nil in a worker
-	doom   *doom   // how this process is to die; nil if it is not
-	lab    *lab    // nil in a worker
-	export *export // nil where nothing is traced
+	table   *table
+	log     *requestLog
+	stages  stages
+	shows   shows
+	player  *player  // plays troubles; nil in a worker
+	doom    *doom    // how this process is to die; nil if it is not
+	lab     *lab     // nil in a worker
+	export  *export  // nil where nothing is traced
+	figures *figures // nil in a worker
 
 	opened  time.Time // by the guard's clock, after it had made its records' card
 	closing sync.Once
@@ -93,6 +94,7 @@ type shopConfig struct {
 	table                       *table
 	doom                        *doom
 	export                      *export
+	figures                     *figures
 	logger                      *slog.Logger
 }
 
@@ -100,7 +102,7 @@ type shopConfig struct {
 func newShop(cfg shopConfig) (*shop, error) {
 	s := &shop{
 		adapter: cfg.adapter, store: cfg.storeWords, server: cfg.server, guarded: cfg.guarded,
-		keys: cfg.keys, table: cfg.table, doom: cfg.doom, export: cfg.export, log: &requestLog{}, closed: make(chan struct{}),
+		keys: cfg.keys, table: cfg.table, doom: cfg.doom, export: cfg.export, figures: cfg.figures, log: &requestLog{}, closed: make(chan struct{}),
 	}
 	signer, err := idem.NewSigner(idem.SigningKey{ID: 1, Secret: cfg.keys.Sign})
 	if err != nil {
@@ -109,12 +111,15 @@ func newShop(cfg shopConfig) (*shop, error) {
 	config := idem.Config{
 		Store: cfg.store, Policies: []idem.Policy{orderPolicy(tokenLife), labPolicy()},
 		Signer: signer, NameKey: cfg.keys.Name, Prefix: cfg.keys.Prefix, Logger: cfg.logger,
-		Observer: cfg.export.steps(),
+		Observer: idem.Observers(cfg.export.steps(), cfg.figures.steps()),
 	}
 	if s.guard, err = idem.New(config); err != nil {
 		return nil, fmt.Errorf("build the shop: %w", err)
 	}
 	s.opened = s.guard.Now()
+	if err := s.figures.watch(s.guard); err != nil {
+		return nil, errors.Join(fmt.Errorf("build the shop: %w", err), s.guard.Close(context.Background()))
+	}
 	// Issuing asks nothing of the store: this one only hands on the time.
 	config.Store = memstore.New(memstore.Options{Clock: s.guard.Now})
 	config.Policies, config.Logger, config.Observer = []idem.Policy{orderPolicy(briefLife)}, nil, nil
@@ -140,5 +145,5 @@ func whoAsks(r httpflow.Request) (string, error) {
 
 // close ends the guards of a shop that is not served.
 func (s *shop) close(ctx context.Context) error {
-	return errors.Join(s.guard.Close(ctx), s.brief.Close(ctx))
+	return errors.Join(s.figures.close(ctx), s.guard.Close(ctx), s.brief.Close(ctx))
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func scrape(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v", url, res.StatusCode, err)
+	}
+	return string(text)
+}
+
+// notHere are metrics of which this shop has nothing to tell: it commits in
+// groups on no Redis of its own, observes nothing, loses no claim and audits
+// nothing. They are held by the tests of package telemetry.
+var notHere = regexp.MustCompile(`^idem_(store_(flushes|queue|memory|evictions)|observed|lease_(losses|renewals)|degrade_transitions|kept_body_skips|audit|batch)`)
+
+var metricName = regexp.MustCompile(`\bidem_[a-z_]+_(?:total|seconds|bucket|sum|count|bytes)\b|\bidem_(?:records|degrade_status)\b`)
+
+// TestTheDashboardNamesMetricsThatExist asks a shop that has sold and been in
+// trouble for its metrics, and looks for every one that the dashboard and the
+// alert rules ask about.
+func TestTheDashboardNamesMetricsThatExist(t *testing.T) {
+	d, _ := openTestDemo(t)
+	s := d.srv
+	for _, name := range []string{"refused", "slow-shop", "changed-cart"} {
+		tr, _ := troubleOf(name)
+		s.shop.player.play(context.Background(), tr)
+	}
+	have := scrape(t, s.url+"/metrics")
+	page := scrape(t, s.url+"/health")
+	for _, want := range []string{"Issue success", "Refusal rate", "Token age", "Abnormal releases", "<polyline points=\"240"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("/health does not show %q", want)
+		}
+	}
+	if strings.Contains(page, "<script") {
+		t.Error("/health needs a script")
+	}
+	raw, err := os.ReadFile("../../telemetry/dashboards/idem.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(raw, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := os.ReadFile("../../telemetry/alerts/idem.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := metricName.FindAllString(string(rules), -1)
+	for _, p := range dashboard.Panels {
+		for _, q := range p.Targets {
+			names := metricName.FindAllString(q.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("%s asks about none of our metrics: %s", p.Title, q.Expr)
+			}
+			asked = append(asked, names...)
+		}
+	}
+	for _, name := range asked {
+		if !strings.Contains(have, "\n"+name) && !strings.HasPrefix(have, name) && !notHere.MatchString(name) {
+			t.Errorf("%s is asked about, and a shop does not have it", name)
+		}
+	}
+	if len(asked) < 40 {
+		t.Errorf("only %d metrics are asked about: the reading is broken", len(asked))
+	}
+}
