@@ -11,7 +11,7 @@ every = $(shell find . -name node_modules -prune -o -name testdata -prune -o -na
 worked = $(shell $(GO) list -m -f '{{.Dir}}' | sed 's|^$(CURDIR)$$|.|; s|^$(CURDIR)/||')
 sources = find . -name node_modules -prune -o -name .git -prune -o -name '*.go' -print
 
-.PHONY: help test race lint fmt bench bench-check drill fuzz broken conformance frontend examples tidy
+.PHONY: help test race lint fmt bench bench-check drill fuzz broken conformance frontend examples jaeger trace-demo tidy
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -71,6 +71,21 @@ examples: ## build every example and have the shop check itself on each store an
 	echo; echo "shop: $$adapter on $$store"; ./bin/shop -adapter $$adapter -store $$store -selfcheck; done; done
 	@echo; echo "shop without the guard: every row must be red"; \
 	if ./bin/shop -selfcheck -without=guard; then echo "the self-check is green without the guard: it checks nothing"; exit 1; fi
+
+# The version is pinned in tools/jaeger/jaeger.mod, which no other build reads: it
+# asks for some hundred modules.
+jaeger_version = $(shell sed -n 's|.*github.com/jaegertracing/jaeger \(v[^ ]*\).*|\1|p' tools/jaeger/jaeger.mod)
+jaeger_cache = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/idem
+jaeger_program = $(jaeger_cache)/jaeger-$(jaeger_version)
+
+jaeger: ## start a real Jaeger on loopback, built once into your cache folder
+	@[ -x $(jaeger_program) ] || { echo "building Jaeger $(jaeger_version) into $(jaeger_cache) (several minutes, once)"; mkdir -p $(jaeger_cache); \
+	cd tools && GOWORK=off $(GO) build -modfile=jaeger/jaeger.mod -trimpath -ldflags '-s -w' -o $(jaeger_program) github.com/jaegertracing/jaeger/cmd/jaeger; }
+	@echo "Jaeger: API on http://127.0.0.1:16686, spans to http://127.0.0.1:4318; Ctrl-C ends it"
+	@exec $(jaeger_program) --config examples/tracing/jaeger.yaml
+
+trace-demo: ## press twice in two shops and draw what Jaeger shows (beside make jaeger)
+	$(GO) run ./examples/tracing -svg docs/how-to/trace.svg
 
 tidy: ## bring every go.mod and go.sum up to date
 	@set -e; for m in $(every); do echo "tidy: $$m"; (cd "$$m" && GOWORK=off $(GO) mod tidy); done

@@ -168,7 +168,7 @@ func (c *Claim) abandon() {
 	c.g.running.end(c.id.name, c)
 	c.g.running.leave(c.id.name)
 	c.g.counts.unknown.Add(1)
-	c.g.janitor.mend(c.id, c.rec, c.meant)
+	c.g.janitor.mend(c, c.rec, c.meant)
 }
 
 // giveUp gives back what is held and says so. Where everything that was seen of

@@ -18,6 +18,9 @@ type Op struct {
 	// Wake says that a Swap that is done wakes those who watch Name, where the
 	// store can: see [Watcher].
 	Wake bool
+	// Entry, if not nil, is appended to a journal by stores that keep one: see
+	// [Journaler]. Others leave it out.
+	Entry *JournalEntry
 
 	index *indexed // of a claim that a reconciler follows; nil of any other
 }
@@ -79,6 +82,10 @@ func (op *Op) on(ctx context.Context, s Store) (Result, error) {
 	}
 	if op.Wake {
 		ctx = WithWake(ctx)
+	}
+	if b, ok := s.(Batcher); ok && op.Entry != nil {
+		r := b.Apply(ctx, []Op{*op})[0]
+		return r.Result, r.Err
 	}
 	switch op.Kind {
 	case OpCreate:

@@ -70,9 +70,10 @@ type Claim struct {
 	markErr    error     // what a failed mark returned
 	excused    error     // what a failed mark of many returned
 	note       []byte
-	hooked     *hooked // nil where no hook is called about this claim
-	final      pending // the outcome, as written or still being written
-	told       bool    // a duplicate in this process is answered from final
+	audited    *audited // nil where no audit log is kept
+	hooked     *hooked  // nil where no hook is called about this claim
+	final      pending  // the outcome, as written or still being written
+	told       bool     // a duplicate in this process is answered from final
 	wake       chan struct{}
 	waiting    int
 
@@ -232,6 +233,9 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	c := claims.Get().(*Claim)
 	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
+	if g.audit != nil {
+		c.audited = g.audits(in.id, in.Scope, in.Client)
+	}
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
@@ -293,11 +297,18 @@ func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	if !c.won {
 		return err
 	}
+	unseen := c.tellClaim(ctx)
+	if broken.Is(broken.AuditClaimUnwritten) {
+		unseen = nil
+	}
 	now := g.clock.now()
 	if !c.bare && c.lateAt(now) {
+		unseen = errLate
+	}
+	if unseen != nil {
 		c.won, c.known = false, nil
-		g.janitor.mend(c.id, c.rec, nil)
-		return c.unavailable(errLate)
+		g.janitor.mend(c, c.rec, c.meant)
+		return c.unavailable(unseen)
 	}
 	c.begin(ctx, now)
 	return err

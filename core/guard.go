@@ -60,6 +60,10 @@ type Config struct {
 	// Hooks are called around a claim and its settle. See [Hooks].
 	Hooks Hooks
 
+	// Auditor takes down every transition of a record; nil: nobody does, and it
+	// costs nothing.
+	Auditor Auditor
+
 	Observer Observer     // told of every step; nil: nobody
 	Logger   *slog.Logger // nil discards
 
@@ -91,6 +95,7 @@ type Guard struct {
 	check    func(ctx context.Context, operation, scope, context string) error
 	mayForce func(ctx context.Context, in Intent) bool
 	hooks    *hookRunner // nil where there is none
+	audit    *auditing   // nil where there is none
 	watch    *watch
 	log      *slog.Logger
 	clock    *clock
@@ -183,7 +188,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
-	g.hooks = hooksOf(g, cfg.Hooks)
+	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)

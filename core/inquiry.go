@@ -26,6 +26,7 @@ type inquiry struct {
 	mine          record          // what it writes
 	first         time.Time       // the moment before it was sent first
 	burial        Ending
+	grave         *Transition // for the audit log
 
 	over    bool
 	waiting bool  // over: another owner is running it
@@ -66,6 +67,15 @@ func (q *inquiry) next(ctx context.Context) bool {
 	st, verdict := judge(c.asker(), q.f)
 	if !q.have && (q.look || st == stepAnswer) {
 		st = stepLook
+	}
+	if c.g.audit != nil && st.claims() {
+		if unseen := c.g.audit.closed(); unseen != nil {
+			if q.have {
+				q.err, q.over = c.unavailable(unseen), true
+				return false
+			}
+			st = stepLook // what is there may still be replayed
+		}
 	}
 	if c.looks && st != stepLook && st != stepWait && st != stepAnswer {
 		q.inFlight() // the other owner left nothing to replay
@@ -127,7 +137,7 @@ func (q *inquiry) claims(first time.Time, op Op, mine record) {
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
-	op.index = q.c.entry(&mine)
+	op.index, op.Entry = q.c.entry(&mine), q.c.claiming(q.f, &mine)
 	q.op, q.mine, q.first = op, mine, first
 }
 
@@ -144,6 +154,10 @@ func (q *inquiry) buries(ctx context.Context) bool {
 	r := q.c.fresh(StateBuried, 0)
 	r.trace, r.note, r.scope = nil, nil, scopeHash{}
 	q.op = Op{Kind: OpCreate, Name: q.c.id.name, Value: r.append(nil), TTL: r.retention(), Step: "bury"}
+	if q.c.audited != nil {
+		grave := q.c.burial(StateAbsent, &r)
+		q.grave, q.op.Entry = &grave, q.c.g.audit.entry(grave)
+	}
 	return true
 }
 
@@ -163,6 +177,12 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		// What is there and equals what was sent is our own burial, whose reply
 		// was lost.
 		if err == nil && (res.Done || string(res.Value) == string(q.op.Value)) {
+			if c.audited != nil {
+				if unseen := c.g.audit.tell(ctx, *q.grave, res.Journaled); unseen != nil {
+					q.err, q.over = c.unavailable(unseen), true
+					return
+				}
+			}
 			q.answer(ctx, found{}, Dead)
 			return
 		}
@@ -188,11 +208,14 @@ func (q *inquiry) heardClaim(res Result, err error) {
 	switch {
 	case err == nil:
 		c.hear(&q.op, q.mine, q.first, res)
+		if c.audited != nil {
+			c.audited.journaled = res.Journaled
+		}
 	case c.opens(found{}):
 		c.open(q.mine, q.op.Old)
 	default:
 		c.g.counts.unknown.Add(1)
-		c.g.janitor.mend(c.id, q.mine, q.op.Old)
+		c.g.janitor.mend(c, q.mine, q.op.Old)
 	}
 }
 

@@ -30,6 +30,9 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Client is the client's address, for the audit log and nothing else. Leave it
+	// empty where it may not be kept.
+	Client string
 	// Note is what the record says of its claim from its first write on, up to
 	// 256 bytes: see the function of that name, which replaces it.
 	Note string

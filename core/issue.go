@@ -147,7 +147,10 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 		st, err = g.Status(ctx, in)
 		return st, 0, err
 	}
-	c := &Claim{g: g, id: in.id, source: in.Source, position: -1}
+	if unseen := g.audit.closed(); unseen != nil {
+		return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: unseen}
+	}
+	c := &Claim{g: g, id: in.id, source: in.Source, trace: packTrace(in.Trace), position: -1, audited: g.audits(in.id, in.Scope, in.Client)}
 	_, _ = rand.Read(c.nonce[:]) // never fails
 	buried := c.fresh(StateBuried, flagDiscarded)
 	op := Op{Kind: OpCreate, Name: in.id.name, Value: buried.append(nil), TTL: buried.retention()}
@@ -161,6 +164,15 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 		}
 		f := g.read(in.id.name, res)
 		done := res.Done || string(res.Value) == string(op.Value)
+		if done && c.audited != nil {
+			from := StateAbsent
+			if op.Old != nil {
+				from = StateReleased
+			}
+			if unseen := g.audit.tell(ctx, c.burial(from, &buried), false); unseen != nil {
+				return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: unseen}
+			}
+		}
 		switch {
 		case done && op.Old != nil:
 			return g.discardedReleased(ctx, c, st, readFound(Result{Value: op.Old}))

@@ -29,9 +29,11 @@ type job struct {
 
 	// A claim of unknown outcome: what was sent, and what it was to be swapped
 	// from.
-	mine  record
-	meant []byte
-	wakes bool // somebody may wait for it in another process
+	mine    record
+	meant   []byte
+	wakes   bool // somebody may wait for it in another process
+	audited bool
+	scope   string // for the audit log
 
 	// A settle of unknown outcome.
 	claim  *Claim
@@ -53,9 +55,13 @@ func newJanitor(g *Guard) *janitor {
 }
 
 // mend takes over a claim of unknown outcome.
-func (j *janitor) mend(id *identity, mine record, meant []byte) {
+func (j *janitor) mend(c *Claim, mine record, meant []byte) {
 	now := j.g.clock.now()
-	j.add(&job{name: id.name, until: now.Add(mine.retention()), first: now, mine: mine, meant: meant, wakes: id.op.wakes(j.g)})
+	one := &job{name: c.id.name, until: now.Add(mine.retention()), first: now, mine: mine, meant: meant, wakes: c.id.op.wakes(j.g)}
+	if c.audited != nil {
+		one.audited, one.scope = true, c.audited.scope
+	}
+	j.add(one)
 }
 
 // settle takes over a settle of unknown outcome.
@@ -219,6 +225,9 @@ func (j *janitor) writeOver(ctx context.Context, one *job) error {
 			return err
 		}
 		if res.Done || string(res.Value) == string(op.Value) {
+			if one.audited && f.rec.state != value.state {
+				_ = j.g.audit.tell(ctx, j.g.mended(one, f.rec.state, &value), false)
+			}
 			return nil
 		}
 		f = readFound(res)

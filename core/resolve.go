@@ -75,6 +75,9 @@ var (
 	// ErrMoved says that a record is no longer what was seen. Nothing was changed:
 	// look again.
 	ErrMoved = errors.New("idem: the record is no longer what was seen: look again")
+	// ErrUnaudited says that a record was settled, but that the [Auditor] could not
+	// write the event down yet; it keeps it.
+	ErrUnaudited = errors.New("idem: the audit log cannot be written")
 )
 
 // Resolve settles a held record in the place of its owner: it becomes
@@ -86,7 +89,7 @@ var (
 // Get seen from [Guard.Record]. Errors: [ErrNotHeld], [ErrMoved], a resolution
 // that settles nothing, and ErrUnavailable where the outcome of the Swap is
 // unknown: it may still be applied, as long as nothing else is, so look again
-// before deciding otherwise.
+// before deciding otherwise. With [ErrUnaudited] alone the record was settled.
 func (g *Guard) Resolve(ctx context.Context, seen Record, res Resolution, by By) (Record, error) {
 	state := settledAs(res.Outcome)
 	if state == StateAbsent {
@@ -105,15 +108,15 @@ func (g *Guard) Resolve(ctx context.Context, seen Record, res Resolution, by By)
 			next.payload = Payload{Partial: true}
 		}
 	}
-	now, err := g.replace(ctx, seen, next)
-	if err != nil {
+	now, err := g.replace(ctx, seen, next, ChangeResolve, by)
+	if err != nil && (!errors.Is(err, ErrUnaudited) || errors.Is(err, ErrUnavailable)) {
 		return now, err
 	}
 	g.counts.resolved.Add(1)
 	g.log.LogAttrs(ctx, slog.LevelInfo, "held record was settled for its owner", slog.String("idem.operation", seen.Operation),
 		slog.String("idem.key", seen.KeyHash()), slog.String("idem.state", state.String()), slog.Uint64("idem.fence", next.fence),
 		slog.String("actor", by.Actor), slog.String("reason", by.Reason))
-	return now, nil
+	return now, err
 }
 
 // Keep holds a record beyond its time to live: it writes UNCERTAIN over what was
@@ -126,11 +129,14 @@ func (g *Guard) Keep(ctx context.Context, seen Record) (Record, error) {
 	next := seen.rec
 	next.state, next.answered, next.payload = StateUncertain, false, Payload{}
 	next.counter++
-	return g.replace(ctx, seen, next)
+	return g.replace(ctx, seen, next, ChangeKeep, By{})
 }
 
 // replace swaps exactly what was seen by next and returns what is there then.
-func (g *Guard) replace(ctx context.Context, seen Record, next record) (Record, error) {
+func (g *Guard) replace(ctx context.Context, seen Record, next record, change Change, by By) (Record, error) {
+	if err := g.audit.closed(); err != nil {
+		return seen, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	if op := g.operation(seen.Operation); op != nil {
 		if err := op.card.refusal(); err != nil {
 			return seen, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -145,7 +151,11 @@ func (g *Guard) replace(ctx context.Context, seen Record, next record) (Record, 
 	case !res.Done:
 		return g.recordOf(seen.Name, res), ErrMoved
 	}
-	return g.recordOf(seen.Name, Result{Value: op.Value, Left: op.TTL}), nil
+	now := g.recordOf(seen.Name, Result{Value: op.Value, Left: op.TTL})
+	if g.audit == nil {
+		return now, nil
+	}
+	return now, g.audit.tell(ctx, g.replaced(change, &seen, &next, by), false)
 }
 
 // settledAs is the state in which an outcome leaves a record, absent where it

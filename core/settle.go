@@ -199,6 +199,7 @@ func (w *settling) next(context.Context) bool {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle", Wake: w.c.id.op.wakes(w.c.g)}
+	w.op.Entry = w.c.settlingEntry(w.p, w.create)
 	if w.create {
 		w.op.Kind = OpCreate
 	}
@@ -210,7 +211,7 @@ func (w *settling) next(context.Context) bool {
 
 func (w *settling) end(result string, err error) { w.over, w.result, w.err = true, result, err }
 
-func (w *settling) hear(_ context.Context, res Result, err error) {
+func (w *settling) hear(ctx context.Context, res Result, err error) {
 	c, p := w.c, w.p
 	if err != nil {
 		w.end("", err)
@@ -219,6 +220,7 @@ func (w *settling) hear(_ context.Context, res Result, err error) {
 	f := readFound(res)
 	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
+		c.tellSettle(ctx, p, w.create, res.Journaled)
 		w.end(w.result, nil)
 	case replyAgain:
 		w.create = false

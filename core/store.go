@@ -58,6 +58,9 @@ type Result struct {
 	Left time.Duration
 	// Weak says that a fallback answered, so the answer protects nothing.
 	Weak bool
+	// Journaled says that the entry which the operation carried was appended: see
+	// [JournalEntry]. Create, Swap and Load alone never set it.
+	Journaled bool
 }
 
 // Clocker is the ability of a store to tell its own clock.

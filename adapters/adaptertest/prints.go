@@ -50,6 +50,7 @@ var fingerprintStatements = []statement{
 		s.wantRuns("/do/query", 2)
 	}},
 
+	// Faults: 41.
 	{name: "Statement13_AFormIsItsPartsWhateverItsBoundary", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		const path = "/do/parts"

@@ -67,6 +67,7 @@ var replayStatements = []statement{
 		}
 	}},
 
+	// Faults: 29.
 	{name: "Statement40_RedirectsAreKept", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		for _, status := range []int{303, 302, 307, 301} {

@@ -44,6 +44,7 @@ var wholeStatements = []statement{
 		s.wantRuns("/do/huge", 0)
 	}},
 
+	// Faults: 33.
 	{name: "Statement39_EachRepeatGetsACodingItAccepts", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		send := func(path, accepts string, do ...string) answer {
@@ -104,6 +105,7 @@ var wholeStatements = []statement{
 		s.wantRuns("/do/hinted", 1)
 	}},
 
+	// Faults: 34.
 	{name: "Statement42_AStreamLeavesAtOnceAndIsUsedAfterwards", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: patience / 3}}
@@ -142,6 +144,7 @@ var wholeStatements = []statement{
 		}
 	}},
 
+	// Faults: 36.
 	{name: "Statement43_WritersWorkThroughTheGuard", play: func(s *scene) {
 		n := s.server(NodeOptions{})
 		body := strings.Repeat("0123456789abcdef", 1<<10)

@@ -34,6 +34,10 @@
 // settled before its stream runs, and its repeat is told "used". Informational
 // (1xx) answers and http.ResponseController do not exist.
 //
+// A guard of a group (app.Group("/carts", fiberidem.Guard(…))) runs before Fiber
+// knows the route: it finds the path values of the group's own prefix only. Where
+// the policy reads one of the route's, put the guard on the route.
+//
 // Strings that Fiber hands out point into buffers that the next request
 // overwrites; the engine and this package keep none. Everything is decided in
 // core/httpflow.

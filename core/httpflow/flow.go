@@ -52,6 +52,9 @@ type Config struct {
 	// Address tells the client's address for the trait "ip" where a proxy stands
 	// in front; Request.RemoteAddr if nil.
 	Address func(Request) string
+	// AuditClient allows the audit log to keep the client's address, as Address
+	// tells it. Ask whether yours may.
+	AuditClient bool
 	// TraceParent returns the traceparent of the span in ctx, to be kept with
 	// the record; nil keeps none.
 	TraceParent func(ctx context.Context) []byte

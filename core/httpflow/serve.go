@@ -140,6 +140,7 @@ func (j *judgement) judge() error {
 	j.intent = idem.Intent{
 		Operation: p.policy.Operation, Scope: j.scope, Key: j.named.key, Token: j.named.token, Source: j.named.from,
 		Context: p.context.find(x, &j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()), Force: asksForce(x), Wait: wait(x),
+		Client: p.flow.client(x),
 	}
 	if ok, err := j.verify(); !ok {
 		return err

@@ -40,16 +40,33 @@ func (f *Flow) traits(policy *idem.Policy, r Request) []string {
 	for _, trait := range policy.Traits {
 		switch trait {
 		case "ip":
-			address := r.RemoteAddr()
-			if f.Address != nil {
-				address = f.Address(r)
-			}
-			traits = append(traits, "ip="+prefixOf(address))
+			traits = append(traits, "ip="+prefixOf(f.address(r)))
 		case "user-agent":
 			traits = append(traits, "user-agent="+strings.Join(r.Header("User-Agent"), ","))
 		}
 	}
 	return traits
+}
+
+// address tells the client's address.
+func (f *Flow) address(r Request) string {
+	if f.Address != nil {
+		return f.Address(r)
+	}
+	return r.RemoteAddr()
+}
+
+// client is the address for the audit log, without the port; "" where it is not
+// to be kept.
+func (f *Flow) client(r Request) string {
+	if !f.AuditClient {
+		return ""
+	}
+	address := f.address(r)
+	if both, err := netip.ParseAddrPort(address); err == nil {
+		return both.Addr().Unmap().String()
+	}
+	return strings.Clone(address) // frameworks use their buffers again
 }
 
 // prefixOf returns the network that an address, with or without a port, belongs

@@ -140,7 +140,7 @@ func (a *attempt) settle(ctx context.Context, res Resolution) {
 	by := idem.By{Actor: "resolver", Reason: fmt.Sprintf("attempt %d", a.rec.Attempt)}
 	now, err := a.Guard.Resolve(ctx, a.rec, res, by)
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, idem.ErrUnaudited) && !errors.Is(err, idem.ErrUnavailable): // it was settled
 		a.rec, a.result = now, resultOf[res.Outcome]
 		a.left, a.next = progress{}, time.Time{}
 	case errors.Is(err, idem.ErrMoved):

@@ -68,7 +68,7 @@ func (h handlers) page(c echo.Context) error {
 	if err != nil {
 		return echo.NewHTTPError(http.StatusServiceUnavailable, "no form now")
 	}
-	return h.show(c, http.StatusOK, bookshop.Page{Token: token})
+	return h.show(c, http.StatusOK, bookshop.Page{Token: token, ByScript: c.QueryParam("by") == "script"})
 }
 
 func (h handlers) show(c echo.Context, status int, page bookshop.Page) error {

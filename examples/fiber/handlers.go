@@ -66,7 +66,7 @@ func (h handlers) page(c *fiber.Ctx) error {
 	if err != nil {
 		return fiber.NewError(fiber.StatusServiceUnavailable, "no form now")
 	}
-	return h.show(c, fiber.StatusOK, bookshop.Page{Token: token})
+	return h.show(c, fiber.StatusOK, bookshop.Page{Token: token, ByScript: c.Query("by") == "script"})
 }
 
 func (h handlers) show(c *fiber.Ctx, status int, page bookshop.Page) error {

@@ -75,7 +75,10 @@ func play(routes func(*shop) http.Handler) (answers []string, runs []int, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, stop(), s.guard.Close(context.Background())) }()
+	defer func() {
+		http.DefaultClient.CloseIdleConnections() // one in reserve would be waited for
+		err = errors.Join(err, stop(), s.guard.Close(context.Background()))
+	}()
 	token, err := issue(base, "tea")
 	if err != nil {
 		return nil, nil, err

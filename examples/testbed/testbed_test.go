@@ -195,6 +195,8 @@ func (b *testbed) drain() {
 			b.t.Fatal("the last request did not begin")
 		}
 	}
+	// A connection that the client has in reserve would be waited for.
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	if err := b.cmd.Process.Signal(interrupt); err != nil {
 		b.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ const run = (rule, name) => {
   const env = { ...process.env, IDEM_BROKEN: name ?? '' }
   delete env.NODE_TEST_CONTEXT
   const { stdout, status } = spawnSync(process.execPath, [
-    '--test', '--test-reporter=tap', `--test-name-pattern=/^${rule} /`, 'test/rules.test.mjs', 'test/next.test.mjs'
+    '--test', '--test-reporter=tap', `--test-name-pattern=/^${rule} /`, ...['rules', 'next', 'presses', 'tokens', 'verdicts'].map(name => `test/${name}.test.mjs`)
   ], { cwd: root, env, encoding: 'utf8', timeout: 60e3 })
   return { status, ran: stdout.split('\n').filter(line => new RegExp(`^\\s*(not )?ok \\d+ - ${rule} `).test(line) && !/# SKIP/.test(line)) }
 }

@@ -45,7 +45,38 @@ export const breakages = {
   'C14 an unprotected run is sent again by itself': ["    case 'unprotected':\n", ''],
   'T3 missing swaps a token that was sent': ["if (s.token) return to('ready', 'rejected')", ''],
   'T3 any refusal swaps': ["case 'dead':\n", "case 'dead':\n    case 'forgotten':\n    case 'foreign':\n"],
-  'T4 a plain 425 is taken for dead': ['switch (verdict) {', "switch (verdict || res?.status === 425 && 'dead') {"]
+  'T4 a plain 425 is taken for dead': ['switch (verdict) {', "switch (verdict || res?.status === 425 && 'dead') {"],
+
+  // The numbered statements of the tests of their names, where no rule above is the statement.
+  'N1 each prefetch asks for itself': ['place.asked ||= ', 'place.asked = '],
+  'N2 a token is sent to the last second of its life': ['s.expiresIn * 900)', 's.expiresIn * 1e3)'],
+  'N3 a clock that went backwards is believed': ['s.got <= now && ', ''],
+  'N4 the token endpoint is asked once': ["return silent ? again('fetching', 1, over('issue')) : over('issue')", "return over('issue')"],
+  'N5 a refusal of a token is no answer': ["return silent ? again('fetching', 1, over('issue')) : over('issue')", "return again('fetching', 1, over('issue'))"],
+  'N6 the record stays': ['delete bag[place.key]', ''],
+  'N7 Retry-After is not read': ['Math.min(e.after > 0 ? e.after : 0, e.max / 2)', '0'],
+  'N8 Retry-After has no limit': ['Math.min(e.after > 0 ? e.after : 0, e.max / 2)', '(e.after > 0 ? e.after : 0)'],
+  'N9 a replay is no news': ["    case 'used':\n      return over(verdict)", "      return over('settle')\n    case 'used':\n      return over(verdict)"],
+  'N10 an answer that was not kept is handed out as one': ["    case 'used':\n      return over(verdict)", "      return over(verdict)\n    case 'used':\n      return over('settle')"],
+  'N11 dead ends the action': ["over('swap', { phase: 'fetching', swapped: 1 })", "over('rejected', { phase: 'rejected' })"],
+  'N14 a header that was cut gets a new token': ["if (s.token) return to('ready', 'rejected')", ''],
+  'N15 early data is an answer': ['/408|42[59]|5../', '/408|429|5../'],
+  'N16 a refusal after an unknown attempt ends the action': ["return s.lost ? stuck : over(verdict, { phase: 'rejected' })", "return over(verdict, { phase: 'rejected' })"],
+  'N17 a refusal without effect spends the token': ["case 'released':\n      return to('ready')", "case 'released':\n      return over('settle')"],
+  'N18 everybody comes back at once': ['e.rnd * (now - s.begun + 500)', '(now - s.begun + 502)'],
+  'N20 an abort waits for the wait': ["signal?.addEventListener('abort', no)", ''],
+  'N21 an abort is told as something else': ['throw signal.reason', 'break'],
+  'N23 the body is read by the first attempt': ['send(req, { body: await body, ', 'send(req, { '],
+  'N24 files are read by the first attempt': ['send(req, { body: await body, ', 'send(req, { '],
+  'N25 only one can read the answer': ['(await job.done).clone()', '(await job.done)'],
+  'N27 all contexts are one slot': ["[owner, operation, context]", '[owner, operation]'],
+  'N28 a storage that throws is the end': ['} catch {}\n    place.s = s', '} catch { return place.s }\n    place.s = s'],
+  'N32 what the status endpoint says is not heard': ["? 'failed' : data?.state", "? 'failed' : ''"],
+  'N42 Retry-After of an outage is not read': ['Math.min(e.after > 0 ? e.after : 0, e.max / 2)', '0'],
+  'N44 being told to wait counts as no answer': ["return again('waiting', 0)", "return again('waiting')"],
+  'N46 any answer ends the action': ["return res.ok && !res.redirected ? over('settle') : to('ready')", "return over('settle')"],
+  'N47 whatever the discard endpoint says frees the slot': ["data?.verdict === 'dead' ? 'failed' : data?.state", "data ? 'failed' : ''"],
+  'N48 every login is the same': ['owner = owner * 31 + c.charCodeAt(0) | 0', 'owner = 0']
 }
 
 // For the models only: what an earlier draft, or a hurried client, would do.

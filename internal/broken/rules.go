@@ -94,6 +94,10 @@ const (
 	S8MarkedReleased
 	S8FailedMarkPassed
 	S8UndoneDoubted
+	AuditClaimUnwritten
+	AuditGateOpen
+	AuditRidesBlindly
+	AuditDropsUnseen
 )
 
 // Rules is the list `make broken` walks.
@@ -215,4 +219,8 @@ var Rules = []Entry{
 	{S8FailedMarkPassed, "S8-failed-mark-passed", "core", "TestMarkEffects", "a handler that goes on after a failed mark is believed"},
 	{S8UndoneDoubted, "S8-undone-doubted", "core", "TestNoEffectsReleasesOverMarkAndEndedContext", "what says that it had no effect is left in doubt"},
 	{P12UnreadableIsAbsent, "P12-unreadable-is-absent", "core", "TestP12_UnreadableAndNewerRecordsAreHeld", "a record that cannot be read is taken over"},
+	{AuditClaimUnwritten, "audit-claim-unwritten", "core", "TestAuditClaimThatCannotBeWrittenIsNotStarted", "a claim is started although its audit event was refused"},
+	{AuditGateOpen, "audit-gate-open", "core", "TestAuditGateKeepsRecordsAsTheyAre", "claims are made although the audit log says that it cannot be written"},
+	{AuditRidesBlindly, "audit-rides-blindly", "audit", "TestAuditRidesOnlyWithWhatWasDone", "an audit event is written whatever became of its claim or settle"},
+	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
 }

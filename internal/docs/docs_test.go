@@ -211,16 +211,18 @@ var logRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:debug|info|warning|er
 // TestLogLinesAreThoseOfTheCode holds the table of log lines to the sources.
 func TestLogLinesAreThoseOfTheCode(t *testing.T) {
 	var sources strings.Builder
-	err := walk(filepath.Join(root, "core"), func(file string) error {
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
+	for _, dir := range []string{"core", "audit"} {
+		err := walk(filepath.Join(root, dir), func(file string) error {
+			if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return nil
+			}
+			text, err := os.ReadFile(file)
+			sources.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		text, err := os.ReadFile(file)
-		sources.Write(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	rows := logRow.FindAllStringSubmatch(pagesOf(t)["docs/how-to/troubleshoot.md"].text, -1)
 	if len(rows) < 10 {

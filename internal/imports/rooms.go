@@ -49,6 +49,7 @@ var Rooms = []Room{
 
 	{Name: "telemetry", Uses: []string{"core", switches}, Outside: []string{"go.opentelemetry.io/otel"}},
 	{Name: "audit", Uses: []string{"core", switches}},
+	{Name: "audit/redisstream", Outside: []string{"github.com/redis/go-redis/v9"}},
 	{Name: "console", Uses: []string{"core", switches}},
 	{Name: "cmd", Uses: []string{"core", "console"}},
 	{Name: "frontend"},

@@ -28,6 +28,7 @@ type Proxy struct {
 	counts map[string]int
 	rng    *rand.Rand
 	lost   int
+	trips  int
 }
 
 // trouble is what happens to the next requests of some commands.
@@ -183,6 +184,14 @@ func (p *Proxy) Count(commands ...string) (n int) {
 	return n
 }
 
+// RoundTrips returns how many writes of clients have come through: a pipeline is
+// one, if it is shorter than 4 KiB.
+func (p *Proxy) RoundTrips() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trips
+}
+
 // Conns returns how many client connections are open.
 func (p *Proxy) Conns() int {
 	p.mu.Lock()
@@ -205,11 +214,15 @@ func (p *Proxy) add(t *trouble) {
 	p.plan = append(p.plan, t)
 }
 
-// next counts a request and says what happens to it.
-func (p *Proxy) next(command string) (hit trouble) {
+// next counts a request, the last of its write or not, and says what happens to
+// it.
+func (p *Proxy) next(command string, last bool) (hit trouble) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts[command]++
+	if last {
+		p.trips++
+	}
 	for i, t := range p.plan {
 		if !slices.Contains(t.commands, command) || (t.chance > 0 && p.rng.Float64() >= t.chance) {
 			continue

@@ -28,7 +28,7 @@ func (w *wire) requests() {
 			return
 		}
 		w.pass(false)
-		hit := w.next(command(request))
+		hit := w.next(command(request), r.Buffered() == 0)
 		if hit.before != nil {
 			w.awaitReplies()
 			hit.before()

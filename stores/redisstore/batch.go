@@ -103,8 +103,8 @@ func (s *Store) wave(ctx context.Context, seen *sight, ops []idem.Op, which []in
 func (s *Store) serve(ctx context.Context, seen *sight, ops []idem.Op, sh share, results []idem.OpResult) {
 	for rest := sh.ops; len(rest) > 0; {
 		n, commands := 0, 0
-		for n < len(rest) && (n == 0 || commands+commandsOf(&ops[rest[n]]) <= s.options.PipelineSize) {
-			commands += commandsOf(&ops[rest[n]])
+		for n < len(rest) && (n == 0 || commands+s.commandsOf(&ops[rest[n]]) <= s.options.PipelineSize) {
+			commands += s.commandsOf(&ops[rest[n]])
 			n++
 		}
 		s.pipe(ctx, seen, sh.node, ops, rest[:n], results)
@@ -119,7 +119,7 @@ func (s *Store) pipe(ctx context.Context, seen *sight, node *redis.Client, ops [
 		x.sync = x.sync || s.waits(ctx, &ops[i])
 	}
 	for _, i := range which {
-		put(ctx, x, seen, &ops[i])
+		s.put(ctx, x, seen, &ops[i])
 	}
 	if err := s.lane(node).send(ctx, node, x); err != nil {
 		for _, i := range which {
@@ -130,7 +130,7 @@ func (s *Store) pipe(ctx context.Context, seen *sight, node *redis.Client, ops [
 	at := 0
 	for _, i := range which {
 		results[i].Result, results[i].Err = s.outcome(ctx, node, x, at, &ops[i])
-		at += commandsOf(&ops[i])
+		at += s.commandsOf(&ops[i])
 	}
 	x.free()
 }

@@ -38,7 +38,7 @@ func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, tt
 	for _, words := range entry {
 		x.add(ctx, words...)
 	}
-	put(ctx, x, seen, &op)
+	s.put(ctx, x, seen, &op)
 	node, err := s.send(ctx, op.Name, x)
 	if err != nil {
 		return idem.Result{}, err

@@ -309,3 +309,22 @@ func briefly(t testing.TB, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+func TestInstrumentIsGivenTheClientBeforeItsFirstCall(t *testing.T) {
+	m := redistest.Miniredis(t)
+	var seen int
+	open(t, m.Addr(), func(o *redisstore.Options) {
+		o.Instrument = func(redis.UniversalClient) error {
+			seen = m.CommandCount()
+			return nil
+		}
+	})
+	if seen != 0 {
+		t.Errorf("%d calls had been made", seen)
+	}
+	if _, err := tryOpen(m.Addr(), func(o *redisstore.Options) {
+		o.Instrument = func(redis.UniversalClient) error { return errors.New("no") }
+	}); !errors.Is(err, redisstore.ErrOptions) {
+		t.Errorf("%v", err)
+	}
+}

@@ -28,7 +28,7 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 	}
 	x := newExchange()
 	x.sync = s.waits(ctx, op)
-	put(ctx, x, sight, op)
+	s.put(ctx, x, sight, op)
 	node, err := s.send(ctx, op.Name, x)
 	if err != nil {
 		return idem.Result{}, err
@@ -38,7 +38,14 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 	return r, err
 }
 
-// put adds the commands of an operation to an exchange.
+// put adds the commands of an operation to an exchange, and behind it its entry.
+func (s *Store) put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
+	put(ctx, x, seen, op)
+	if s.rides(op) {
+		x.add(ctx, entryWords(op, "EVALSHA", entryScriptNow().sha)...)
+	}
+}
+
 func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 	switch {
 	case op.Kind == idem.OpLoad:
@@ -66,15 +73,24 @@ func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 }
 
 // commandsOf is how many commands put adds.
-func commandsOf(op *idem.Op) int {
-	if op.Kind == idem.OpLoad {
+func (s *Store) commandsOf(op *idem.Op) int {
+	if op.Kind == idem.OpLoad || s.rides(op) {
 		return 2
 	}
 	return 1
 }
 
-// outcome reads what became of an operation whose first command is at i.
+// outcome reads what became of an operation whose first command is at i, and of
+// its entry.
 func (s *Store) outcome(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (idem.Result, error) {
+	r, err := s.done(ctx, node, x, i, op)
+	if s.rides(op) && err == nil {
+		r.Journaled = s.journaled(ctx, node, x, i+1, op)
+	}
+	return r, err
+}
+
+func (s *Store) done(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (idem.Result, error) {
 	if op.Kind == idem.OpLoad {
 		return loaded(s.twoHalves(ctx, x, i, op.Name))
 	}

@@ -48,6 +48,12 @@ type Options struct {
 	// decide how often, how long or from where a call is tried are refused.
 	Universal *redis.UniversalOptions
 
+	// Instrument is called once with the driver's client, before its first call: the
+	// place for redisotel.InstrumentTracing. Leave statements out of spans
+	// (WithDBStatement(false)): they hold kept answers. A hook must not call again
+	// what failed.
+	Instrument func(redis.UniversalClient) error
+
 	// CallTimeout is how long connecting may take, and how long a reply may take
 	// for a caller without a deadline. 0 means DefaultCallTimeout. It decides how
 	// short a lease can be: three times three tries of connecting and answering.

@@ -78,6 +78,12 @@ func (s *Store) connect() error {
 		_ = s.client.Close()
 		return fmt.Errorf("%w: Universal makes a client of type %T, which is not known here", ErrOptions, c)
 	}
+	if s.options.Instrument != nil {
+		if err := s.options.Instrument(s.client); err != nil {
+			_ = s.client.Close()
+			return fmt.Errorf("%w: Instrument: %w", ErrOptions, err)
+		}
+	}
 	return nil
 }
 

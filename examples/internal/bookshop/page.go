@@ -24,6 +24,7 @@ type Page struct {
 	Token     idem.Token // a hidden field of the form
 	Item      string     // as it was typed
 	Refused   error      // why the form comes back
+	ByScript  bool       // idem.js sends the form and tries again by itself; otherwise the browser sends it
 	Orders    []Order
 }
 

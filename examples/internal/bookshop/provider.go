@@ -36,7 +36,7 @@ type provider struct {
 
 // The provider's patience: once it gives up while the shop is still at work.
 const (
-	charging     = 50 * time.Millisecond
+	charging     = 200 * time.Millisecond
 	impatient    = 100 * time.Millisecond
 	patient      = 10 * time.Second
 	between      = 60 * time.Millisecond

@@ -117,6 +117,27 @@ run('given a browser without JavaScript, then the same page orders, and its butt
   assert.ok(!await page.locator('#page-only').isVisible(), 'what only a page can play is not offered')
 }, { javaScriptEnabled: false })
 
+run('given the other buttons of the page, then each does what it says', async ({ page, url }) => {
+  await open(page, url)
+  await order(page).click()
+  await thanks(page)
+  await page.goto(url)
+  const form = () => page.locator('#state .hash').innerText()
+  const before = await form()
+  await turn(page, page.getByRole('button', { name: 'Start a new cart' }))
+  assert.notEqual(await form(), before, 'another cart, another form')
+  await turn(page, page.getByRole('button', { name: /Let each order take/ }))
+  await turn(page, page.getByRole('button', { name: 'Make it quick again' }))
+  assert.ok(await page.getByText('The shop is quick.').isVisible())
+  await turn(page, page.getByRole('button', { name: 'off', exact: true }))
+  assert.ok(await page.getByText('No script runs on this page.').isVisible())
+  await turn(page, page.getByRole('button', { name: 'on', exact: true }))
+  assert.ok(await page.getByText('This page runs idem.js').isVisible())
+  assert.equal((await tables(page, url)).orders.length, 1)
+  await turn(page, page.getByRole('button', { name: 'Empty the table and the log' }))
+  assert.equal((await tables(page, url)).orders.length, 0)
+})
+
 for (const path of ['/', '/lab']) {
   run(`given ${path} under its policy, then nothing is violated, and the policy bites`, async ({ page, url, troubles }) => {
     await page.addInitScript(() => {
