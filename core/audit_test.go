@@ -306,3 +306,64 @@ func TestAuditCostsNothingWithoutAnAuditor(t *testing.T) {
 	}
 	_ = c.Complete(context.Background(), Payload{})
 }
+
+// Given batches, by themselves and all or nothing, then each item tells its own
+// story, and what was only reserved did not run.
+func TestAuditTellsOfEachItemOfABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		background := context.Background()
+		k, s := &clerk{}, newShelf()
+		g := guardOn(t, s, k.on)
+		claims, err := g.ClaimBatch(background, []Intent{testIntent("a"), testIntent("b")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.SettleBatch(background, []Settlement{{Claim: claims[0], Outcome: Completes}, {Claim: claims[1], Outcome: Releases}})
+		claim := "claim absent-processing - ran=false"
+		want := []string{claim, claim, "complete processing-succeeded executed ran=true", "release processing-released released ran=true"}
+		if got := k.read(); !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		claims, err = g.ClaimBatch(background, []Intent{testIntent("a"), testIntent("c")}, Atomic())
+		if err != nil || claims[1].Won() {
+			t.Fatalf("a batch with an item that is done was won: %v", err)
+		}
+		want = []string{claim, "release processing-released released ran=false"}
+		if got := k.read(); !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
+}
+
+// Given an auditor that refuses one item of an all-or-nothing batch, then none is
+// run and nothing is left held.
+func TestAuditRefusesABatchAsAWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, s := &clerk{}, newShelf()
+		n := 0
+		k.refuse = func(e Transition) error {
+			if n++; e.Change == ChangeClaim && n == 2 {
+				return errors.New("down")
+			}
+			return nil
+		}
+		g := guardOn(t, s, k.on)
+		claims, err := g.ClaimBatch(context.Background(), []Intent{testIntent("a"), testIntent("b")}, Atomic())
+		if !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%v", err)
+		}
+		for _, c := range claims {
+			if c.Won() {
+				t.Error("an item was won")
+			}
+		}
+		pass(5 * time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for name, held := range s.items {
+			if r, err := decodeRecord(held.value); !isCard(name) && (err != nil || r.state != StateReleased) {
+				t.Errorf("%s is left %v, %v", name, r.state, err)
+			}
+		}
+	})
+}
