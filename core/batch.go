@@ -50,7 +50,9 @@ func (g *Guard) ClaimBatch(ctx context.Context, intents []Intent, options ...Bat
 
 // claimBatch is ClaimBatch, without the hook that is told the verdicts.
 func (g *Guard) claimBatch(ctx context.Context, intents []Intent, watched bool, options []BatchOption) (*batch, error) {
+	ctx, end := g.step(ctx, Step{Kind: StepBatch, Operation: g.operationOfBatch(intents), Items: len(intents)})
 	b, err := g.newBatch(ctx, intents, watched, options)
+	defer func() { end.End(StepResult{Err: err}) }()
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +64,20 @@ func (g *Guard) claimBatch(ctx context.Context, intents []Intent, watched bool, 
 	b.tell()
 	for _, c := range b.claims {
 		if c.verdict == Unavailable && !c.won {
-			return b, c.refusal
+			err = c.refusal
+			return b, err
 		}
 	}
 	return b, nil
+}
+
+// operationOfBatch is the operation of a batch's first intent, "" where it has
+// none that is guarded: steps carry no names that a client made up.
+func (g *Guard) operationOfBatch(intents []Intent) string {
+	if len(intents) == 0 || g.operation(intents[0].Operation) == nil {
+		return ""
+	}
+	return intents[0].Operation
 }
 
 // tell gives each intent the claim that decided about it.
@@ -236,7 +248,7 @@ func (b *batch) ask(items []*item, look bool) {
 // asked takes what was found out about an item.
 func (b *batch) asked(at *item) {
 	c := at.c
-	at.step.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: at.err})
+	c.endClaim(at.step, at.err)
 	if at.waits {
 		c.verdict, c.retry = InFlight, c.retryAfter()
 		return

@@ -151,6 +151,7 @@ func (g *Guard) endAbruptlyAll(claims []*Claim) {
 		if c.hooked != nil {
 			c.returned(nil, errAbrupt)
 		}
+		c.because(releasedByPanic)
 		list[i].Settlement = Settlement{Claim: c, Outcome: c.policy().OutcomeOfError(), Payload: Payload{Partial: true}}
 	}
 	if !broken.Is(broken.P10PanicUnsettled) {

@@ -12,12 +12,15 @@ import (
 // it ends by limit.
 func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *Op) (Result, error) {
 	if !g.steps && !g.watch.chosen[StepStore] {
-		return op.on(context.Background(), g.store)
+		res, err := op.on(context.Background(), g.store)
+		g.outage.heard(err)
+		return res, err
 	}
 	ctx, cancel := g.bounded(ctx, step, limit)
 	defer cancel()
-	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step})
+	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step, Store: g.describe.Name})
 	res, err := op.on(ctx, g.store)
+	g.outage.heard(err)
 	end.End(StepResult{Err: err})
 	return res, err
 }

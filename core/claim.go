@@ -27,8 +27,11 @@ type Claim struct {
 	nonce    owner
 	followed string // note of the record that this claim followed
 	force    bool
-	reserved bool   // it is held for an all-or-nothing batch and not started
-	looks    bool   // it waits for an answer and claims nothing
+	reserved bool // it is held for an all-or-nothing batch and not started
+	looks    bool // it waits for an answer and claims nothing
+	why      releaseReason
+	cut      bool   // its answer was more than the store takes
+	warned   bool   // that its lease is nearly over; like the two before it, on mu
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
 	loose    bool   // it runs without a record and leaves none: Observe, Off
 	entered  bool   // of a loose run: Close waits for it
@@ -279,7 +282,7 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 	}()
 	obs, end := c.observe(ctx, Step{Kind: StepClaim})
 	waiting, err := g.first(obs, c, local, out)
-	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err})
+	c.endClaim(end, err)
 	if waiting && c.observes() {
 		c.verdict, waiting = InFlight, false // it runs beside, at once
 	}

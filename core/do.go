@@ -100,6 +100,7 @@ func (c *Claim) endAbruptly() {
 	if c.hooked != nil {
 		c.returned(nil, errAbrupt)
 	}
+	c.because(releasedByPanic)
 	if !broken.Is(broken.P10PanicUnsettled) {
 		_ = c.settle(context.Background(), c.policy().OutcomeOfError(), Payload{Partial: true}, false)
 	}
@@ -116,7 +117,12 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 	switch {
 	case knows:
 		out = oc.Outcome(c.policy(), v)
+		if (out == Releases || undone) && c.g.watch.chosen[StepSettle] {
+			f, tells := codec.(FailureCodec[T])
+			c.becauseOf(err, tells && f.Failed(v))
+		}
 	case err != nil:
+		c.becauseOf(err, true)
 		// An error is not an answer that can be kept.
 		return c.policy().OutcomeOfError(), Payload{Partial: true}, undone
 	}

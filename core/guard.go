@@ -107,6 +107,7 @@ type Guard struct {
 	running    runningClaims
 	keeper     *keeper
 	janitor    *janitor
+	outage     outage
 	waiters    atomic.Int64
 
 	closing   sync.Once
@@ -202,6 +203,7 @@ func New(cfg Config) (*Guard, error) {
 		g.log.Warn("idem store does not answer yet", "error", err)
 	}
 	g.cards.Go(g.keepCards)
+	g.outage.watch(true)
 	return g, nil
 }
 
@@ -321,6 +323,7 @@ func (g *Guard) Close(ctx context.Context) error {
 		if err := g.hooks.drain(ctx); err != nil {
 			undone = err
 		}
+		g.outage.watch(false)
 		g.cards.Wait()
 	})
 	return undone

@@ -192,6 +192,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		q.over = true
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
+		c.g.degraded(false)
 	default:
 		q.f, q.have, c.start = c.g.read(c.id.name, res), true, q.first
 		if out := c.out.Load(); out != nil {

@@ -25,9 +25,13 @@ var ErrNoContext = errors.New("idem: tokens of this operation are bound to a con
 // ErrNoScope, ErrNoContext, a context of more than 256 bytes, an operation that
 // takes no tokens, and whatever Config.IssueCheck returned.
 func (g *Guard) Issue(ctx context.Context, req TokenRequest) (t Token, err error) {
-	ctx, end := g.step(ctx, Step{Kind: StepIssue, Operation: req.Operation})
-	defer func() { end.End(StepResult{Err: err}) }()
 	op := g.operation(req.Operation)
+	step := Step{Kind: StepIssue}
+	if op != nil { // else it is a name that a client made up
+		step.Operation = req.Operation
+	}
+	ctx, end := g.step(ctx, step)
+	defer func() { end.End(StepResult{Err: err}) }()
 	switch {
 	case op == nil:
 		return t, fmt.Errorf("%w: %q", ErrUnknownOperation, req.Operation)

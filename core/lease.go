@@ -89,6 +89,8 @@ func (c *Claim) lose(why error) {
 	if already {
 		return
 	}
+	_, end := c.observe(&c.run, Step{Kind: StepLost})
+	end.End(StepResult{Err: why})
 	c.g.log.LogAttrs(&c.run, slogError, "claim lost while it ran", attrOperation(c), attrKey(c))
 	c.end(why)
 }
@@ -180,7 +182,7 @@ func (g *Guard) renewAll(claims []*Claim) {
 	for i := range list {
 		w := &list[i]
 		w.c.stopWriting()
-		w.end.End(StepResult{Result: w.result, Err: w.err})
+		w.endRenewed(w.end)
 		g.keeper.renewed(w.c, w.c.lookAgain(w.err != nil))
 	}
 }

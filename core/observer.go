@@ -29,11 +29,19 @@ const (
 	StepObserve StepKind = "observe"
 	// StepReconcile is a held record being resolved: a root of its own.
 	StepReconcile StepKind = "reconcile"
+	// StepBatch is many intents being claimed together: see Step.Items.
+	StepBatch StepKind = "batch"
+	// StepLost is a run that lost its claim: it ends as it begins.
+	StepLost StepKind = "lost"
+	// StepDegraded lasts for as long as requests cannot be decided because the
+	// store does not answer: see [Guard.InOutage].
+	StepDegraded StepKind = "degraded"
 )
 
 var stepKinds = []StepKind{
 	StepVerify, StepClaim, StepWait, StepRun, StepRenew, StepSettle, StepReplay, StepIssue,
 	StepBury, StepCard, StepMend, StepStore, StepAnswer, StepObserve, StepReconcile,
+	StepBatch, StepLost, StepDegraded,
 }
 
 // Step is what is known when a step begins.
@@ -43,7 +51,8 @@ type Step struct {
 	Record    string // the record's name, which holds a keyed hash and never the key: see KeyHash
 	Source    string // where the key came from: token, header, json, form, path, func, none
 	Call      string // for StepStore: claim, renew, settle, bury, load or scan
-	Items     int    // for StepStore: how many calls one exchange carries, 0 for a call alone
+	Store     string // for StepStore: Description.Name
+	Items     int    // for StepStore: how many calls one exchange carries, 0 for a call alone; for StepBatch how many intents
 	Attempt   int    // for repeated work: 1 is the first
 	Link      []byte // for StepWait, StepReplay, StepObserve and StepReconcile: the traceparent kept by the run that did the work
 }
@@ -68,6 +77,25 @@ type StepResult struct {
 	// Observed is, for StepObserve, what the request would have been answered
 	// with under ModeEnforce.
 	Observed Verdict
+
+	// TokenAge is, for StepClaim, how old the token was, 0 where there is none.
+	TokenAge time.Duration
+	// Lease is, for StepClaim, the lease that was claimed, 0 where none was.
+	Lease time.Duration
+	// OnDuplicate is, for StepClaim, what the policy says of duplicates.
+	OnDuplicate Choice
+	// LeaseUsed is, for StepRenew and StepSettle, the share of the lease that was
+	// over when it was written: about a third where renewals come through. 0 where
+	// there is no lease.
+	LeaseUsed float64
+	// Reason is, for a StepSettle that released, why: validation, error, panic or
+	// canceled.
+	Reason string
+	// Kept is, for a StepSettle that completed or failed, how many bytes of the
+	// answer are kept. Skipped says why none are: store_limit, where they are more
+	// than the store takes, or not_kept, where whoever encodes them said so.
+	Kept    int
+	Skipped string
 }
 
 // Observer is told of every step: tracing, metrics and tests are built on it.
@@ -177,6 +205,15 @@ func (e Ending) End(r StepResult) {
 		r.Elapsed = e.clock.since(e.begin)
 	}
 	endContained(e.end, r)
+}
+
+// Watches says whether the guard's observer looks at steps of a kind.
+func (g *Guard) Watches(kind StepKind) bool { return g.watch.chosen[kind] }
+
+// Observe starts a step of this guard's on its observer: what it does not choose
+// costs nothing. The step's Elapsed is measured.
+func (g *Guard) Observe(ctx context.Context, s Step) (context.Context, Ending) {
+	return g.step(ctx, s)
 }
 
 // Observe starts a step on an observer that may be nil and contains its panics.

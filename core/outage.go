@@ -44,6 +44,7 @@ func (c *Claim) open(mine record, meant []byte) {
 // withoutRecord takes note of a run that leaves no record: since has to move.
 func (c *Claim) withoutRecord() {
 	c.g.counts.open.Add(1)
+	c.g.degraded(true)
 	c.id.op.card.disturbed.Add(1)
 	select {
 	case c.g.pokeCards <- struct{}{}:

@@ -98,7 +98,7 @@ func (c *Claim) endSettle(target *pending, end Ending, result string, err error)
 		result = "retry"
 		c.hold(target)
 	}
-	end.End(StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err})
+	c.endSettled(end, target, result, err)
 	c.run.end(context.Canceled)
 	if c.hooked != nil {
 		c.afterSettle(target, result)
@@ -147,7 +147,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 			r.state = StateFailed
 		}
 		if c.g.encodedSize(&r) > c.g.describe.MaxValue {
-			r.payload = Payload{Partial: true}
+			r.payload, c.cut = Payload{Partial: true}, true
 		}
 	case Releases:
 		r.state = StateReleased

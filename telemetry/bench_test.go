@@ -24,7 +24,7 @@ func BenchmarkDo(b *testing.B) {
 		none    bool
 	}{
 		{name: "not installed", none: true},
-		{name: "no SDK"},
+		{name: "no SDK"}, // as nobody installed one globally
 		{name: "unsampled", options: []telemetry.Option{telemetry.WithTracerProvider(unsampled), telemetry.WithMeterProvider(noop.NewMeterProvider())}},
 		{name: "unsampled with metrics", options: []telemetry.Option{telemetry.WithTracerProvider(unsampled),
 			telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())))}},
@@ -49,7 +49,7 @@ func BenchmarkDo(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				in := idem.Intent{Operation: operation, Scope: "a", Key: strconv.Itoa(i)}
-				ctx, end := idem.Observe(server, cfg.Observer, idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
+				ctx, end := guard.Observe(server, idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
 				_, v, _ := idem.Do(ctx, guard, in, codec, func(context.Context) (int, error) { return 1, nil })
 				end.End(idem.StepResult{Verdict: v})
 			}

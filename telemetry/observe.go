@@ -3,11 +3,9 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	idem "github.com/go-idem/idem/core"
@@ -18,7 +16,7 @@ import (
 var spanNames = map[idem.StepKind]string{
 	idem.StepClaim: "idem.claim", idem.StepWait: "idem.wait", idem.StepRun: "idem.run",
 	idem.StepSettle: "idem.settle", idem.StepReplay: "idem.replay", idem.StepIssue: "idem.issue",
-	idem.StepReconcile: "idem.reconcile",
+	idem.StepReconcile: "idem.reconcile", idem.StepBatch: "idem.claim_batch",
 }
 
 // The attributes of spans and metrics; logs use the same words.
@@ -34,54 +32,64 @@ const (
 	// keyReconciled is succeeded, failed, released, later, moved, gave-up,
 	// unavailable or error.
 	keyReconciled = attribute.Key("idem.reconcile.result")
+	keyRenewal    = attribute.Key("idem.renewal.result")
+	keyReason     = attribute.Key("idem.release.reason")
+	keySkip       = attribute.Key("idem.kept_body.skip")
+	keyLease      = attribute.Key("idem.lease")
+	keyDuplicate  = attribute.Key("idem.on_duplicate")
+	keyBatch      = attribute.Key("idem.batch.size")
+	keyStore      = attribute.Key("idem.store")
+	keyCall       = attribute.Key("idem.store.call")
+	keyDegrade    = attribute.Key("idem.degrade.state")
 	keyErrorType  = attribute.Key("error.type")
 	keyLinkType   = attribute.Key("idem.link.type")
 )
 
 // Chooses tells guards which steps are looked at: see [idem.StepChooser].
 func (t *Telemetry) Chooses(kind idem.StepKind) bool {
-	return kind == idem.StepAnswer || kind == idem.StepObserve || spanNames[kind] != ""
+	return t.measures && measured[kind] || t.spans && spanNames[kind] != ""
 }
 
 // Start begins a step: see [idem.Observer].
 func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
-	if s.Kind == idem.StepAnswer {
-		return ctx, func(r idem.StepResult) { t.answered(ctx, s, r) }
+	if s.Kind == idem.StepDegraded && t.measures {
+		return ctx, t.degraded(ctx)
 	}
-	if s.Kind == idem.StepObserve {
-		return ctx, func(r idem.StepResult) {
-			t.observed.Add(ctx, 1, t.sets.verdicts(s.Operation, r.Observed, t.extra))
+	ctx, span := t.span(ctx, &s)
+	measures := t.measures && measured[s.Kind]
+	switch {
+	case span == nil && !measures:
+		return ctx, nil
+	case span == nil:
+		// The little that measuring needs: a step is copied once, and a link or a
+		// name of its own would be kept for nothing.
+		return ctx, func(r idem.StepResult) { t.measure(ctx, &s, &r) }
+	}
+	return ctx, func(r idem.StepResult) {
+		if measures {
+			t.measure(ctx, &s, &r)
 		}
+		finish(span, s, r)
 	}
-	if s.Kind == idem.StepReconcile {
-		return t.reconciles(ctx, s)
-	}
+}
+
+// span begins the span of a step, nil where there is none to be recorded.
+// Reconciling is a root of its own, linked to the run it is about.
+func (t *Telemetry) span(ctx context.Context, s *idem.Step) (context.Context, trace.Span) {
 	name := spanNames[s.Kind]
-	if name == "" || t.keep != nil && !t.keep(s) || !t.orphans && isUnsampled(ctx) {
+	root := s.Kind == idem.StepReconcile
+	if !t.spans || name == "" || t.keep != nil && !t.keep(*s) || !t.orphans && !root && isUnsampled(ctx) {
 		return ctx, nil
 	}
-	ctx, span := t.tracer.Start(ctx, name, t.startOptions(s)...)
+	options := t.startOptions(*s)
+	if root {
+		options = append([]trace.SpanStartOption{trace.WithNewRoot()}, options...)
+	}
+	inside, span := t.tracer.Start(ctx, name, options...)
 	if !span.IsRecording() {
 		return ctx, nil // there is nothing to say, and nothing to end
 	}
-	return ctx, func(r idem.StepResult) { finish(span, s, r) }
-}
-
-// reconciles begins a held record's being resolved: a root of its own, linked to
-// the run it is about, and a count.
-func (t *Telemetry) reconciles(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
-	var span trace.Span
-	if t.keep == nil || t.keep(s) {
-		ctx, span = t.tracer.Start(ctx, spanNames[s.Kind], append([]trace.SpanStartOption{trace.WithNewRoot()}, t.startOptions(s)...)...)
-	}
-	return ctx, func(r idem.StepResult) {
-		t.reconciled.Add(ctx, 1, metric.WithAttributes(append([]attribute.KeyValue{
-			keyOperation.String(s.Operation), keyReconciled.String(r.Result),
-		}, t.extra...)...))
-		if span != nil {
-			finish(span, s, r)
-		}
-	}
+	return inside, span
 }
 
 // isUnsampled tells whether ctx is inside a span of this process that was not
@@ -126,7 +134,7 @@ func finish(span trace.Span, s idem.Step, r idem.StepResult) {
 }
 
 func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, 0, 7)
+	list := make([]attribute.KeyValue, 0, 10)
 	add := func(k attribute.Key, text string) {
 		if text != "" {
 			list = append(list, k.String(text))
@@ -145,6 +153,14 @@ func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
 	}
 	if r.Fence != 0 {
 		list = append(list, keyFence.Int64(int64(r.Fence)))
+	}
+	add(keyDuplicate, string(r.OnDuplicate))
+	add(keyReason, r.Reason)
+	if r.Lease > 0 {
+		list = append(list, keyLease.Float64(r.Lease.Seconds())) // seconds
+	}
+	if s.Kind == idem.StepBatch {
+		list = append(list, keyBatch.Int(s.Items))
 	}
 	if s.Attempt > 1 {
 		list = append(list, keyAttempt.Int(s.Attempt))
@@ -172,43 +188,4 @@ func errorType(s idem.Step, r idem.StepResult) string {
 		return "issue_refused"
 	}
 	return ""
-}
-
-// answered measures a judged request: one count for its one verdict, and our
-// own time, without the handler.
-func (t *Telemetry) answered(ctx context.Context, s idem.Step, r idem.StepResult) {
-	t.requests.Add(ctx, 1, t.sets.requests(s.Operation, r.Verdict, s.Source, t.extra))
-	t.overhead.Record(ctx, max(0, r.Elapsed-r.Handler).Seconds(), t.sets.verdicts(s.Operation, r.Verdict, t.extra))
-}
-
-// attributeSets keeps the sets of attributes that were needed once: there are
-// as many as operations × verdicts × sources, all of them bounded.
-type attributeSets struct{ made sync.Map }
-
-type setKey struct {
-	operation string
-	verdict   idem.Verdict
-	source    string
-	bare      bool // without a source
-}
-
-func (a *attributeSets) requests(operation string, v idem.Verdict, source string, extra []attribute.KeyValue) metric.MeasurementOption {
-	return a.get(setKey{operation: operation, verdict: v, source: source}, extra)
-}
-
-func (a *attributeSets) verdicts(operation string, v idem.Verdict, extra []attribute.KeyValue) metric.MeasurementOption {
-	return a.get(setKey{operation: operation, verdict: v, bare: true}, extra)
-}
-
-func (a *attributeSets) get(k setKey, extra []attribute.KeyValue) metric.MeasurementOption {
-	if made, ok := a.made.Load(k); ok {
-		return made.(metric.MeasurementOption)
-	}
-	list := append([]attribute.KeyValue{keyOperation.String(k.operation), keyVerdict.String(k.verdict.String())}, extra...)
-	if !k.bare {
-		list = append(list, keySource.String(k.source))
-	}
-	set := metric.WithAttributeSet(attribute.NewSet(list...))
-	made, _ := a.made.LoadOrStore(k, set)
-	return made.(metric.MeasurementOption)
 }

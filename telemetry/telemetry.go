@@ -13,20 +13,28 @@
 // duplicate is linked to it, never its child. In Jaeger one click leads from
 // the duplicate to the run.
 //
+// What a guard cannot tell step by step, such as how much of the store's memory
+// is taken, [Telemetry.Watch] asks for when metrics are read. The metrics, their
+// units and attributes are listed in docs/reference/metrics.md, the alert rules
+// and a dashboard stand beside this file.
+//
 // A refused or replayed duplicate is no error: its span's status stays unset.
 // Keys, tokens and bodies never appear; a record is known by a keyed hash.
 package telemetry
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -71,12 +79,12 @@ type Telemetry struct {
 	extra   []attribute.KeyValue
 	orphans bool
 
-	tracer     trace.Tracer
-	requests   metric.Int64Counter
-	observed   metric.Int64Counter
-	overhead   metric.Float64Histogram
-	reconciled metric.Int64Counter
-	sets       attributeSets
+	spans, measures bool // an SDK takes them
+	tracer          trace.Tracer
+	meter           metric.Meter
+	instruments
+	operations memo[*operationSets]
+	stores     memo[*storeSets]
 	starts     sync.Map // operation → []trace.SpanStartOption
 }
 
@@ -85,13 +93,10 @@ var (
 	_ idem.StepChooser = (*Telemetry)(nil)
 )
 
-// overheadBuckets are seconds: our own time is microseconds in memory and some
-// milliseconds over a network.
-var overheadBuckets = []float64{5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5}
-
-// New builds a Telemetry on the global providers, or on those given. Where no
-// SDK is installed it costs next to nothing. The error says which instrument
-// could not be made.
+// New builds a Telemetry on the global providers, or on those given. Install
+// your SDK first: New looks once whether there is one, and a signal without one
+// costs nothing from then on. The error says which instrument could not be made;
+// what goes wrong later is told to [otel.Handle].
 func New(options ...Option) (*Telemetry, error) {
 	t := &Telemetry{}
 	for _, o := range options {
@@ -103,22 +108,28 @@ func New(options ...Option) (*Telemetry, error) {
 	if t.meters == nil {
 		t.meters = otel.GetMeterProvider()
 	}
+	t.spans, t.measures = !isNobody(t.tracers), !isNobody(t.meters)
 	t.tracer = t.tracers.Tracer(ScopeName, trace.WithInstrumentationVersion(Version))
-	meter := t.meters.Meter(ScopeName, metric.WithInstrumentationVersion(Version))
-	var errCount, errSeen, errTime, errReconciled error
-	t.reconciled, errReconciled = meter.Int64Counter("idem.reconciled", metric.WithUnit("{record}"),
-		metric.WithDescription("Held records that were asked about, by what came of it."))
-	t.requests, errCount = meter.Int64Counter("idem.requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Judged requests, by what became of them."))
-	t.observed, errSeen = meter.Int64Counter("idem.observed", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that mode observe let run, by what would have become of them."))
-	t.overhead, errTime = meter.Float64Histogram("idem.overhead.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time a judged request spent here, without its handler."),
-		metric.WithExplicitBucketBoundaries(overheadBuckets...))
-	if err := errors.Join(errCount, errSeen, errTime, errReconciled); err != nil {
+	t.meter = t.meters.Meter(ScopeName, metric.WithInstrumentationVersion(Version))
+	t.operations.make = t.newOperationSets
+	t.stores.make = t.newStoreSets
+	if err := t.instruments.make(t.meter); err != nil {
 		return nil, err
 	}
+	if t.measures {
+		t.degradedNow.Add(context.Background(), 0, t.series(keyDegrade.String("degraded")).add...)
+	}
 	return t, nil
+}
+
+// isNobody tells whether a provider drops what it is given: the API's own, which
+// says so by its type, or the global one before an SDK was installed.
+func isNobody(provider any) bool {
+	switch provider.(type) {
+	case nooptrace.TracerProvider, noopmetric.MeterProvider:
+		return true
+	}
+	return strings.HasPrefix(fmt.Sprintf("%T", provider), "*global.")
 }
 
 // TraceParent returns the traceparent of the span in ctx (W3C Trace Context),

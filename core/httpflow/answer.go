@@ -73,15 +73,15 @@ func (j *judgement) trouble(what string, err error) {
 // the request is judged.
 func (j *judgement) begin() {
 	guard := j.plan.flow.Guard
-	if j.watched || guard.Observer() == nil {
+	if j.watched || !guard.Watches(idem.StepAnswer) {
 		return
 	}
 	from := j.named.from
 	if from == "" {
 		from = "none"
 	}
-	j.watched, j.began = true, guard.Now()
-	j.ctx, j.observed = idem.Observe(j.ctx, guard.Observer(), idem.Step{Kind: idem.StepAnswer, Operation: j.plan.policy.Operation, Source: from})
+	j.watched = true
+	j.ctx, j.observed = guard.Observe(j.ctx, idem.Step{Kind: idem.StepAnswer, Operation: j.plan.policy.Operation, Source: from})
 }
 
 // end is the end of every judgement, that of a panic and of runtime.Goexit
@@ -95,7 +95,7 @@ func (j *judgement) end() {
 	j.body.close()
 	guard := j.plan.flow.Guard
 	if j.watched {
-		j.observed.End(idem.StepResult{Verdict: j.verdict, Err: j.err, Handler: j.handler, Elapsed: guard.Now().Sub(j.began)})
+		j.observed.End(idem.StepResult{Verdict: j.verdict, Err: j.err, Handler: j.handler})
 	}
 	if log := guard.Logger(); j.verdict != 0 && log.Enabled(j.ctx, slog.LevelDebug) {
 		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",

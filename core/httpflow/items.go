@@ -118,13 +118,8 @@ type itemBatch struct {
 	body    Body
 	bodies  []json.RawMessage
 	intents []idem.Intent
-	seen    []itemStep
-}
-
-// itemStep is the observer's step of one item, which ends with its verdict.
-type itemStep struct {
-	end   idem.Ending
-	began time.Time
+	handler time.Duration
+	seen    []idem.Ending // one step of the observer for each item, which ends with its verdict
 }
 
 // do claims the items, runs what is to be run, and answers for each.
@@ -134,10 +129,13 @@ func (b *itemBatch) do() *Reply {
 	answers, err := idem.DoBatch(b.r.Context(), b.plan.flow.Guard, b.intents, idem.Codec[*Reply](codec), b.run)
 	if err != nil {
 		b.trouble(err)
+		for _, s := range b.seen {
+			s.End(idem.StepResult{Verdict: idem.Unavailable, Err: err})
+		}
 		return b.refuseAll(&idem.RefusedError{Verdict: idem.Unavailable, Err: err})
 	}
 	for i, s := range b.seen {
-		s.end.End(idem.StepResult{Verdict: answers[i].Verdict, Err: refusalIn(answers[i].Err), Elapsed: b.plan.flow.Guard.Now().Sub(s.began)})
+		s.End(idem.StepResult{Verdict: answers[i].Verdict, Err: refusalIn(answers[i].Err), Handler: b.handler})
 	}
 	if b.plan.policy.Atomic == idem.Yes {
 		if i := inTheWay(answers); i >= 0 {
@@ -153,7 +151,9 @@ func (b *itemBatch) run(ctx context.Context, won []idem.Item) []idem.Answer[*Rep
 	for i, at := range won {
 		items[i] = Item{Index: at.Index, Body: b.bodies[at.Index], Claim: at.Claim}
 	}
+	began := b.plan.flow.Guard.Now()
 	given := b.handle(ctx, b.r, items)
+	b.handler = b.plan.flow.Guard.Now().Sub(began)
 	answers := make([]idem.Answer[*Reply], min(len(given), len(won)))
 	for i := range answers {
 		answers[i].Value, answers[i].Err = given[i].reply(), given[i].Err

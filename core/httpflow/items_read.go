@@ -137,13 +137,12 @@ func (b *itemBatch) named(item json.RawMessage) named {
 // observe starts the observer's step of each item.
 func (b *itemBatch) observe() {
 	guard := b.plan.flow.Guard
-	if guard.Observer() == nil {
+	if !guard.Watches(idem.StepAnswer) {
 		return
 	}
-	b.seen = make([]itemStep, len(b.intents))
+	b.seen = make([]idem.Ending, len(b.intents))
 	for i := range b.seen {
-		_, end := idem.Observe(b.r.Context(), guard.Observer(), idem.Step{Kind: idem.StepAnswer, Operation: b.plan.policy.Operation, Source: b.intents[i].Source})
-		b.seen[i] = itemStep{end, guard.Now()}
+		_, b.seen[i] = guard.Observe(b.r.Context(), idem.Step{Kind: idem.StepAnswer, Operation: b.plan.policy.Operation, Source: b.intents[i].Source})
 	}
 }
 

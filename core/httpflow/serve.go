@@ -82,7 +82,6 @@ type judgement struct {
 
 	observed idem.Ending
 	watched  bool
-	began    time.Time
 	handler  time.Duration
 
 	enter func(context.Context) (*Reply, error) // run, bound once

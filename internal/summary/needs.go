@@ -27,6 +27,7 @@ var needs = []need{
 	{programs: []string{"gcc", "cc", "clang"}, packages: []string{"gcc", "libc6-dev"}, without: "the race detector"},
 	{programs: []string{"redis-server"}, packages: []string{"redis-server"}, without: "tests on a real Redis"},
 	{programs: []string{"nutcracker"}, packages: []string{"nutcracker"}, without: "tests through Twemproxy"},
+	{programs: []string{"promtool"}, packages: []string{"prometheus"}, without: "the alert rules' own tests"},
 	{programs: []string{"spin"}, packages: []string{"spin"}, without: "the model checker's look at the protocol"},
 	{programs: []string{"node"}, packages: []string{"nodejs", "npm"}, without: "the checks of idem.js", frontend: true, ok: nodeIsNew},
 	{programs: chromiums, packages: []string{"chromium"}, without: "tests in a browser", frontend: true},

@@ -29,11 +29,11 @@ func TestWhatIsMissingIsNamedWithTheOneLineToRun(t *testing.T) {
 		programs map[string]string
 		want     []string // named as missing
 	}{
-		{"nothing", nil, []string{"gcc", "redis-server", "nutcracker", "spin", "node", "chromium"}},
-		{"a C compiler of another name", map[string]string{"cc": ""}, []string{"redis-server", "nutcracker", "spin", "node", "chromium"}},
-		{"an old Node.js", map[string]string{"cc": "", "redis-server": "", "nutcracker": "", "spin": "", "chromium": "", "npm": "", "node": "echo v18.20.4"}, []string{"node"}},
-		{"Node.js without npm", map[string]string{"cc": "", "redis-server": "", "nutcracker": "", "spin": "", "chromium": "", "node": "echo v20.1.0"}, []string{"node"}},
-		{"everything", map[string]string{"cc": "", "redis-server": "", "nutcracker": "", "spin": "", "chromium": "", "npm": "", "node": "echo v22.1.0"}, nil},
+		{"nothing", nil, []string{"gcc", "redis-server", "nutcracker", "promtool", "spin", "node", "chromium"}},
+		{"a C compiler of another name", map[string]string{"cc": ""}, []string{"redis-server", "nutcracker", "promtool", "spin", "node", "chromium"}},
+		{"an old Node.js", map[string]string{"cc": "", "redis-server": "", "nutcracker": "", "promtool": "", "spin": "", "chromium": "", "npm": "", "node": "echo v18.20.4"}, []string{"node"}},
+		{"Node.js without npm", map[string]string{"cc": "", "redis-server": "", "nutcracker": "", "promtool": "", "spin": "", "chromium": "", "node": "echo v20.1.0"}, []string{"node"}},
+		{"everything", map[string]string{"cc": "", "redis-server": "", "nutcracker": "", "promtool": "", "spin": "", "chromium": "", "npm": "", "node": "echo v22.1.0"}, nil},
 	} {
 		t.Run(c.given, func(t *testing.T) {
 			bareMachine(t, c.programs)
@@ -73,7 +73,7 @@ func TestAnInstallationSaysSoAndAsksForWhatIsMissing(t *testing.T) {
 	t.Setenv("IDEM_INSTALL", "")
 	var out bytes.Buffer
 	machine{root: t.TempDir(), policy: policy}.prepare(t.Context(), &out)
-	if !strings.Contains(out.String(), "installing redis-server nutcracker with apt-get") {
+	if !strings.Contains(out.String(), "installing redis-server nutcracker prometheus with apt-get") {
 		t.Errorf("it said %q", out.String())
 	}
 	said, err := os.ReadFile(log)

@@ -103,6 +103,7 @@ func (sh *shard) remove(s *Store, r *record) {
 		delete(sh.strays, r.name())
 	}
 	s.used.Add(-int64(len(r.text)-1) - recordCost)
+	s.expired.Add(1) // nothing else is ever taken out
 
 	last := sh.order[len(sh.order)-1]
 	sh.order[len(sh.order)-1] = nil

@@ -57,6 +57,8 @@ type Store struct {
 	room int64
 	used atomic.Int64
 
+	expired atomic.Int64 // records taken out because their time was over
+
 	hash    func(name string) uint64
 	shards  [shards]shard
 	watches watches
@@ -109,6 +111,11 @@ func (s *Store) Describe() idem.Description {
 // Used returns how many bytes of Options.MaxBytes are taken, expired records
 // that no write has come across yet included.
 func (s *Store) Used() int64 { return s.used.Load() }
+
+// Measure returns the store's numbers for telemetry: see [idem.Measures].
+func (s *Store) Measure() idem.Measures {
+	return idem.Measures{Memory: s.used.Load(), Room: s.room, Expired: s.expired.Load()}
+}
 
 // Create stores value under name for ttl, if nothing is there, and says Done;
 // else it says what is there and how long it has left. Errors: [ErrFull], a value

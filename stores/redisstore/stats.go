@@ -1,6 +1,10 @@
 package redisstore
 
-import "time"
+import (
+	"time"
+
+	idem "github.com/go-idem/idem/core"
+)
 
 // Flush is one pipeline that has come back: how group commit went once.
 type Flush struct {
@@ -52,6 +56,12 @@ func (s *Store) Stats() Stats {
 		return true
 	})
 	return sum
+}
+
+// Measure returns the store's numbers for telemetry: see [idem.Measures].
+func (s *Store) Measure() idem.Measures {
+	now := s.Stats()
+	return idem.Measures{Waiting: int64(now.Waiting), Flying: int64(now.Flying)}
 }
 
 // count adds a flush. The lane's mutex is held.

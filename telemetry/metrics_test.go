@@ -1,0 +1,390 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/stores/memstore"
+	"github.com/go-idem/idem/telemetry"
+)
+
+// faulty is a store that can be told to fail the calls of one step.
+type faulty struct {
+	*memstore.Store
+	mu   sync.Mutex
+	step string
+}
+
+func (f *faulty) UsesStoreStep() bool { return true }
+
+func (f *faulty) fail(step string) { f.mu.Lock(); f.step = step; f.mu.Unlock() }
+
+func (f *faulty) fault(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.step != "" && (f.step == "all" || idem.StoreStep(ctx) == f.step) {
+		return errors.New("the store is away")
+	}
+	return nil
+}
+
+func (f *faulty) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (idem.Result, error) {
+	if err := f.fault(ctx); err != nil {
+		return idem.Result{}, err
+	}
+	return f.Store.Create(ctx, name, value, ttl)
+}
+
+func (f *faulty) Swap(ctx context.Context, name string, old, value []byte, ttl time.Duration) (idem.Result, error) {
+	if err := f.fault(ctx); err != nil {
+		return idem.Result{}, err
+	}
+	return f.Store.Swap(ctx, name, old, value, ttl)
+}
+
+func (f *faulty) Load(ctx context.Context, name string) (idem.Result, error) {
+	if err := f.fault(ctx); err != nil {
+		return idem.Result{}, err
+	}
+	return f.Store.Load(ctx, name)
+}
+
+func (f *faulty) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
+	list := make([]idem.OpResult, len(ops))
+	for i, op := range ops {
+		ctx := idem.WithStoreStep(ctx, op.Step)
+		switch op.Kind {
+		case idem.OpCreate:
+			list[i].Result, list[i].Err = f.Create(ctx, op.Name, op.Value, op.TTL)
+		case idem.OpSwap:
+			list[i].Result, list[i].Err = f.Swap(ctx, op.Name, op.Old, op.Value, op.TTL)
+		default:
+			list[i].Result, list[i].Err = f.Load(ctx, op.Name)
+		}
+	}
+	return list
+}
+
+// lines are every series of a scrape: its name, its attributes, and its value or
+// the number of its measurements.
+func lines(t testing.TB, reader sdkmetric.Reader) map[string]float64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]float64{}
+	put := func(m metricdata.Metrics, set attribute.Set, n float64) {
+		list[fmt.Sprintf("%s{%s}%s", m.Name, m.Unit, set.Encoded(attribute.DefaultEncoder()))] = n
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					put(m, p.Attributes, float64(p.Value))
+				}
+			case metricdata.Gauge[int64]:
+				for _, p := range data.DataPoints {
+					put(m, p.Attributes, float64(p.Value))
+				}
+			case metricdata.Gauge[float64]:
+				for _, p := range data.DataPoints {
+					put(m, p.Attributes, p.Value)
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					put(m, p.Attributes, float64(p.Count))
+				}
+			case metricdata.Histogram[int64]:
+				for _, p := range data.DataPoints {
+					put(m, p.Attributes, float64(p.Count))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// life is a guard that has lived through everything that is measured.
+type life struct {
+	guard *idem.Guard
+	read  *sdkmetric.ManualReader
+	spans *tracetest.SpanRecorder
+	log   bytes.Buffer
+	tel   *telemetry.Telemetry
+	store *faulty
+	token idem.Token
+}
+
+const (
+	rawKey   = "raw-key-5d1c"
+	rawBody  = "4111-1111-1111"
+	rawScope = "alice@example.com"
+)
+
+func live(t *testing.T) *life {
+	t.Helper()
+	l := &life{read: sdkmetric.NewManualReader(), spans: tracetest.NewSpanRecorder(), store: &faulty{Store: memstore.New(memstore.Options{})}}
+	var err error
+	l.tel, err = telemetry.New(telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(l.read))),
+		telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(l.spans))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.guard, err = idem.New(idem.Config{
+		Store: l.store, Observer: l.tel, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		NameKey: idem.NameKey(idem.GenerateKey()), // local, so it could be left out
+		Policies: []idem.Policy{
+			{Operation: operation, Preset: idem.API, Key: []string{"token", "header:Idempotency-Key"}, OnDuplicate: idem.Wait, Wait: time.Minute, Lease: 100 * time.Millisecond},
+			{Operation: "shop:tea:pour", Mode: idem.ModeObserve},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := l.tel.Watch(l.guard, telemetry.WatchOptions{Every: time.Nanosecond, AuditDrops: func() int64 { return 3 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		l.store.fail("")
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := l.guard.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func (l *life) do(key, op string, run func(context.Context) (string, error)) (verdict idem.Verdict) {
+	defer func() { _ = recover() }()
+	_, verdict, _ = idem.Do(context.Background(), l.guard, idem.Intent{Operation: op, Scope: rawScope, Key: key, Source: "header"}, idem.JSON[string](), run)
+	return verdict
+}
+
+// through lives through it.
+func (l *life) through(t *testing.T) {
+	t.Helper()
+	ctx, done := context.Background(), func(context.Context) (string, error) { return rawBody, nil }
+	l.do(rawKey, operation, done)
+	l.do(rawKey, operation, done)
+	l.do("error-"+rawKey, operation, func(context.Context) (string, error) { return "", errors.New(rawBody) })
+	l.do("panic-"+rawKey, operation, func(context.Context) (string, error) { panic(rawBody) })
+	l.do("observed-"+rawKey, "shop:tea:pour", done)
+	l.do("observed-"+rawKey, "shop:tea:pour", done)
+	var err error
+	if l.token, err = l.guard.Issue(ctx, idem.TokenRequest{Operation: operation, Scope: rawScope}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.guard.Issue(ctx, idem.TokenRequest{Operation: rawBody, Scope: rawScope}); err == nil {
+		t.Error("a token of no operation was issued")
+	}
+	_, _, _ = idem.Do(ctx, l.guard, idem.Intent{Operation: operation, Scope: rawScope, Token: l.token, Source: "token"}, idem.JSON[string](), done)
+	held, err := l.guard.Claim(ctx, idem.Intent{Operation: operation, Scope: rawScope, Key: "slow-" + rawKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan idem.Verdict)
+	go func() { waits <- l.do("slow-"+rawKey, operation, done) }()
+	until(t, "a lease is renewed", func() bool {
+		return has(lines(t, l.read), "idem.lease.renewals{{renewal}}idem.operation="+operation)
+	})
+	_ = held.Complete(ctx, idem.Payload{Bytes: []byte(`"` + rawBody + `"`)})
+	<-waits
+	batch, err := l.guard.ClaimBatch(ctx, []idem.Intent{{Operation: operation, Scope: rawScope, Key: rawKey}, {Operation: operation, Scope: rawScope, Key: "error-" + rawKey}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch[1].End(ctx)
+	l.do("large-"+rawKey, operation, func(context.Context) (string, error) { return strings.Repeat(rawBody, 1<<20), nil })
+	l.do("lost-"+rawKey, operation, func(ctx context.Context) (string, error) {
+		l.store.fail("renew")
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	l.store.fail("all")
+	l.do("away-"+rawKey, operation, done)
+	until(t, "the outage is told", l.guard.InOutage)
+	until(t, "the outage is counted", func() bool { return has(lines(t, l.read), "idem.degrade.transitions") })
+	l.store.fail("")
+	l.tel.Flushed("redis", time.Millisecond)
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	end := time.NewTimer(10 * time.Second)
+	defer end.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-end.C:
+			t.Fatalf("it never came that %s", what)
+		}
+	}
+}
+
+func has(list map[string]float64, begins string) bool {
+	for line, n := range list {
+		if strings.HasPrefix(line, begins) && n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// metricRow finds a row of the table in docs/reference/metrics.md.
+var metricRow = regexp.MustCompile("(?m)^\\| `(idem\\.[a-z_.]+)` \\| ([a-z ]+) \\| `([^`]+)` \\| (.*?) \\|")
+
+// TestTheMetricsArePageAndPracticeAlike has a guard live through everything and
+// holds docs/reference/metrics.md to what was measured: each metric, its unit and
+// its attributes, and none else.
+func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
+	page, err := os.ReadFile("../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type told struct{ unit, attributes string }
+	want, got := map[string]told{}, map[string]map[string]bool{}
+	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
+		words := regexp.MustCompile("`([a-z._]+)`").FindAllStringSubmatch(row[4], -1)
+		var list []string
+		for _, w := range words {
+			list = append(list, w[1])
+		}
+		slices.Sort(list)
+		want[row[1]] = told{row[3], strings.Join(list, ",")}
+	}
+	l := live(t)
+	l.through(t)
+	// One request through HTTP, for the metrics that only a request has, and a
+	// reconciler's look: both are told to the observer as they would be.
+	_, end := l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
+	end.End(idem.StepResult{Verdict: idem.Executed})
+	_, end = l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepReconcile, Operation: operation})
+	end.End(idem.StepResult{Result: "later"})
+	units := map[string]string{}
+	for line := range lines(t, l.read) {
+		name, rest, _ := strings.Cut(line, "{")
+		cut := strings.LastIndex(rest, "}")
+		units[name] = rest[:cut]
+		if got[name] == nil {
+			got[name] = map[string]bool{}
+		}
+		for _, pair := range strings.Split(rest[cut+1:], ",") {
+			if key, _, is := strings.Cut(pair, "="); is {
+				got[name][key] = true
+			}
+		}
+	}
+	for name, attributes := range got {
+		is := told{units[name], strings.Join(slices.Sorted(maps.Keys(attributes)), ",")}
+		if want[name] != is {
+			t.Errorf("%s: measured with %v, docs/reference/metrics.md says %v", name, is, want[name])
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		t.Errorf("docs/reference/metrics.md has %s, which was never measured", name)
+	}
+}
+
+// error.type is the same word on the span and on the metric.
+func TestErrorTypeAgreesOnSpanAndMetric(t *testing.T) {
+	l := live(t)
+	if _, err := l.guard.Issue(t.Context(), idem.TokenRequest{Operation: operation}); err == nil {
+		t.Fatal("a token without a scope")
+	}
+	onSpan := ""
+	for _, s := range named(l.spans.Ended(), "idem.issue") {
+		for _, a := range s.Attributes() {
+			if a.Key == "error.type" {
+				onSpan = a.Value.AsString()
+			}
+		}
+	}
+	if list := lines(t, l.read); onSpan == "" || list["idem.tokens.issued{{token}}error.type="+onSpan+",idem.operation="+operation] != 1 {
+		t.Errorf("the span says %q, the metrics %v", onSpan, list)
+	}
+}
+
+// Whatever clients send, the series stay the same.
+func TestTenThousandKeysMakeNoSeries(t *testing.T) {
+	l := live(t)
+	done := func(context.Context) (string, error) { return "x", nil }
+	count := func() int { return len(lines(t, l.read)) }
+	some := func(from, to int) {
+		for i := from; i < to; i++ {
+			l.do("key-"+strconv.Itoa(i), operation, done)
+			_, _ = l.guard.Issue(context.Background(), idem.TokenRequest{Operation: "no:such:" + strconv.Itoa(i), Scope: rawScope})
+		}
+	}
+	some(0, 10)
+	before := count()
+	some(10, 10_000)
+	if after := count(); after != before || before < 8 {
+		t.Errorf("%d series before, %d after", before, after)
+	}
+}
+
+// Nothing of a whole life holds a key, a token, a body or who asked.
+func TestNothingRawIsInLogsSpansOrMetricsOfALife(t *testing.T) {
+	l := live(t)
+	l.through(t)
+	text := l.log.String() + fmt.Sprint(lines(t, l.read))
+	for _, s := range l.spans.Ended() {
+		text += fmt.Sprintln(s.Name(), s.Attributes(), s.Links(), s.Events(), s.Status())
+	}
+	for _, raw := range []string{rawKey, rawBody, rawScope, l.token.Reveal()} {
+		if strings.Contains(text, raw) {
+			t.Errorf("%q stands in logs, spans or metrics", raw)
+		}
+	}
+	if !strings.Contains(text, "claim lost while it ran") || !strings.Contains(text, "idem.claim_batch") || !strings.Contains(text, "idem.degrade.transitions") {
+		t.Error("the life was too short: this test looks at nothing")
+	}
+}
+
+// Each request has one verdict and adds one, on each framework.
+func TestEachRequestAddsOne(t *testing.T) {
+	w := watch(t, idem.Policy{Preset: idem.API})
+	sent := 0
+	for _, send := range w.servers(t, http.StatusCreated) {
+		for _, key := range []string{"a", "b", "a", `"`} {
+			send(key)
+			sent++
+			sum := int64(0)
+			got, _, _ := w.counts(t)
+			for _, n := range got {
+				sum += n
+			}
+			if sum != int64(sent) {
+				t.Fatalf("after %d requests idem.requests says %d", sent, sum)
+			}
+		}
+	}
+}
