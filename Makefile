@@ -50,9 +50,9 @@ bin/staticcheck: tools/go.mod tools/go.sum
 fmt: ## format every Go file
 	@$(sources) | xargs gofmt -w
 
-bench: ## run the benchmarks, and the side-by-side comparison of bench/ where it is built
+bench: ## run the benchmarks, and write docs/reference/benchmarks.md: idem beside its rivals
 	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./stores/... ./adapters/...
-	@if [ -f bench/main.go ]; then $(GO) run ./bench; fi
+	@if [ -f bench/main.go ]; then $(GO) run ./bench -docs docs/reference; fi
 
 conformance: ## play every statement on every adapter and store, and write docs/reference/conformance.md
 	@rm -f bin/conformance.jsonl; mkdir -p bin

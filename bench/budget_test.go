@@ -13,10 +13,10 @@ func TestBudgetsSayWhatBecameOfThem(t *testing.T) {
 	}
 	var b strings.Builder
 	print(&b, all, []row{{name: "ours"}, {name: "rival"}}, []budget{
-		{"B5", "as fast", ratio("ours", "rival", perSecond), 3, true}, // 3, 4.5 and 2: the middle is 3
-		{"B5", "faster", ratio("ours", "rival", perSecond), 3.5, true},
-		{"B5", "frugal", one("ours", allocs), 9, false},
-		{"B5", "unseen", one("nobody", allocs), 9, false},
+		{"B5", "as fast", ratio("ours", "rival", perSecond), 3, true, false}, // 3, 4.5 and 2: the middle is 3
+		{"B5", "faster", ratio("ours", "rival", perSecond), 3.5, true, false},
+		{"B5", "frugal", one("ours", allocs), 9, false, false},
+		{"B5", "unseen", one("nobody", allocs), 9, false, false},
 	})
 	for what, verdict := range map[string]string{"as fast": "kept", "faster": "BROKEN", "frugal": "kept", "unseen": "not measured"} {
 		for line := range strings.Lines(b.String()) {

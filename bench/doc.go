@@ -3,6 +3,7 @@
 //
 //	go run ./bench                 # the table, some seconds
 //	go run ./bench -rounds 51 -for 100ms
+//	go run ./bench -only memory    # one part of it
 //
 // Ratios, microseconds of CPU (getrusage of this process: the server's are not in
 // it) and allocations are what is promised; calls per second are only shown, because

@@ -18,6 +18,7 @@ type row struct {
 	name    string
 	callers int // goroutines at once
 	calls   int // what one do counts as
+	most    int // how often do may be called before the next reset; 0: as often as there is time for
 	do      func(i int) error
 	// or, for a program that measures itself:
 	itself func(length time.Duration) (perSecond float64, err error)
@@ -79,6 +80,15 @@ func (f figures) ratio(a, b string, of func(figure) float64) float64 {
 	return middle(values)
 }
 
+// more is the middle of the rounds' differences of two rows.
+func (f figures) more(a, b string, of func(figure) float64) float64 {
+	values := make([]float64, min(len(f[a]), len(f[b])))
+	for i := range values {
+		values[i] = of(f[a][i]) - of(f[b][i])
+	}
+	return middle(values)
+}
+
 func middle(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -106,7 +116,11 @@ func (r row) measure(length time.Duration) (figure, error) {
 				if n%16 == 0 && time.Since(began) > length {
 					return
 				}
-				if err := r.do(int(next.Add(1))); err != nil {
+				i := int(next.Add(1))
+				if r.most > 0 && i > r.most {
+					return
+				}
+				if err := r.do(i); err != nil {
 					failed.CompareAndSwap(nil, &err)
 					return
 				}

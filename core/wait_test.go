@@ -44,7 +44,7 @@ func TestWaitersGetTheRunsAnswer(t *testing.T) {
 						got <- answered{v, verdict, err}
 					}()
 				}
-				pass(2 * time.Second)
+				pass(2*time.Second + slowPoll/2) // between two polls: at one, a look may be on its way
 				_ = c.Complete(context.Background(), Payload{Bytes: []byte(`"first run"`)})
 				for range cap(got) {
 					if a := <-got; a.value != "first run" || a.verdict != Replayed || a.err != nil {

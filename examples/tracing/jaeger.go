@@ -77,7 +77,10 @@ func pairIn(ctx context.Context, jaeger, service string, since time.Time) (pair,
 		}
 		select {
 		case <-ctx.Done():
-			return pair{}, fmt.Errorf("Jaeger at %s shows no duplicate of %s with a link to its original among %d traces: %w", jaeger, service, len(traces), err)
+			if err == nil {
+				err = ctx.Err()
+			}
+			return pair{}, fmt.Errorf("no duplicate of %s with a link to its original among the %d traces that Jaeger at %s shows: %w", service, len(traces), jaeger, err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
@@ -98,7 +101,7 @@ func tracesOf(ctx context.Context, jaeger, service string, since time.Time) ([]t
 		Data []trace `json:"data"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil {
-		return nil, fmt.Errorf("Jaeger answered %s: %w", resp.Status, err)
+		return nil, fmt.Errorf("the answer of Jaeger (%s) cannot be read: %w", resp.Status, err)
 	}
 	return said.Data, nil
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// What B1 and B2 say of allocations, which do not depend on the machine.
+func TestBudgetsOfMemory(t *testing.T) {
+	if racing {
+		t.Skip("the race detector allocates too")
+	}
+	g, err := memoryRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.end()
+	all, err := g.measure(1, 10*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range memoryBudgets {
+		if !strings.Contains(b.says, "allocations") {
+			continue
+		}
+		is, must, verdict := b.value(all)
+		if t.Logf("%s, %s: %s, must be %s", b.name, b.says, is, must); verdict != "kept" {
+			t.Errorf("%s is %s", b.name, verdict)
+		}
+	}
+}
