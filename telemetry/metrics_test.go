@@ -23,6 +23,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/go-idem/idem/audit"
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/stores/memstore"
 	"github.com/go-idem/idem/telemetry"
@@ -135,6 +136,28 @@ type life struct {
 	tel   *telemetry.Telemetry
 	store *faulty
 	token idem.Token
+	audit journal
+}
+
+// journal keeps what is audited, as text.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(_ context.Context, events []audit.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range events {
+		fmt.Fprintf(&j.text, "%+v\n", e)
+	}
+	return nil
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 const (
@@ -152,8 +175,12 @@ func live(t *testing.T) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
+	events, err := audit.New(audit.Options{Sink: &l.audit})
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.guard, err = idem.New(idem.Config{
-		Store: l.store, Observer: l.tel, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Store: l.store, Observer: l.tel, Auditor: events, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		NameKey: idem.NameKey(idem.GenerateKey()), // local, so it could be left out
 		Policies: []idem.Policy{
 			{Operation: operation, Preset: idem.API, Key: []string{"token", "header:Idempotency-Key"}, OnDuplicate: idem.Wait, Wait: time.Minute, Lease: 100 * time.Millisecond},
@@ -172,7 +199,7 @@ func live(t *testing.T) *life {
 		l.store.fail("")
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		if err := l.guard.Close(ctx); err != nil {
+		if err := errors.Join(l.guard.Close(ctx), events.Close(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -351,11 +378,12 @@ func TestTenThousandKeysMakeNoSeries(t *testing.T) {
 	}
 }
 
-// Nothing of a whole life holds a key, a token, a body or who asked.
+// Nothing of a whole life (logs, spans, metrics, audit events) holds a key, a token, a body or who asked.
 func TestNothingRawIsInLogsSpansOrMetricsOfALife(t *testing.T) {
 	l := live(t)
 	l.through(t)
-	text := l.log.String() + fmt.Sprint(lines(t, l.read))
+	until(t, "the end of a run is audited", func() bool { return strings.Contains(l.audit.String(), operation) })
+	text := l.log.String() + l.audit.String() + fmt.Sprint(lines(t, l.read))
 	for _, s := range l.spans.Ended() {
 		text += fmt.Sprintln(s.Name(), s.Attributes(), s.Links(), s.Events(), s.Status())
 	}
