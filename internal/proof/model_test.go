@@ -54,6 +54,11 @@ func TestModel_JudgesHistories(t *testing.T) {
 			map[string]entry{"A": ran(a, done)}, true},
 		{"in-flight when all is done", []Attempt{says(a, "executed", "A"), says(b, "in-flight", "")},
 			map[string]entry{"A": ran(a, done)}, false},
+		{"in-flight after a release whose writing goes on behind its answer, and a run after that",
+			[]Attempt{says(a, "released", "A"), {Key: "key", Request: "C", Sent: 94, Heard: 98, Verdict: "in-flight"}, says(b, "executed", "B")},
+			map[string]entry{"A": {began: 20, ended: 70, to: free, soft: true}, "B": ran(b, done)}, true},
+		{"in-flight after a release that is written", []Attempt{says(a, "released", "A"), {Key: "key", Request: "C", Sent: 94, Heard: 98, Verdict: "in-flight"}, says(b, "executed", "B")},
+			map[string]entry{"A": ran(a, free), "B": ran(b, done)}, false},
 		{"in-flight while a claim of unknown outcome may be there", []Attempt{says(a, "unavailable", ""), says(b, "in-flight", "")},
 			nil, true},
 	} {

@@ -139,6 +139,9 @@ func history(attempts []Attempt, runs map[string]entry) (events []event, err err
 		default:
 			return events, fmt.Errorf("%s was answered %q", a.Request, a.Verdict)
 		}
+		if about.kind == settled && about.maybe {
+			about.until = never // its process goes on settling behind the answer
+		}
 		events = append(events, about)
 	}
 	return events, nil
