@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,11 +131,29 @@ type life struct {
 	guard *idem.Guard
 	read  *sdkmetric.ManualReader
 	spans *tracetest.SpanRecorder
-	log   bytes.Buffer
+	log   logText
 	tel   *telemetry.Telemetry
 	store *faulty
 	token idem.Token
 	audit journal
+}
+
+// logText is what was logged.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // journal keeps what is audited, as text.
