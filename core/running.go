@@ -100,11 +100,18 @@ func (r *runningClaims) join(c *Claim) *lookout {
 	if out == nil {
 		out = s.looks[c.id.name]
 	}
-	if out == nil {
+	switch there := s.claims[c.id.name]; {
+	case out == nil && c.ahead:
 		out = s.open(c)
-		if c.ahead {
+		out.aheadOf()
+	case out == nil:
+		out = s.open(c)
+		if there != nil && there.ahead { // its look is for both, as in enter
 			out.aheadOf()
+			there.out.Store(out)
 		}
+	case c.ahead && c.out.Load() == nil: // it has no turn at a look-out that was there before
+		s.step(c)
 	}
 	s.join(out, c)
 	return out

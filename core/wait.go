@@ -37,7 +37,9 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 // saw ends the turn of a claim that went ahead and found somebody to wait for.
 func (g *Guard) saw(c *Claim) {
 	if c.out.Load() == nil { // nobody came after it; those who come later are to find what it saw
-		g.running.join(c).saw(c.seen, c.start)
+		if l := g.running.join(c); c.ahead {
+			l.saw(c.seen, c.start)
+		}
 	}
 	g.running.pass(c, nil)
 }
