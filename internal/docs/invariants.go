@@ -79,7 +79,7 @@ A switch breaks one rule on purpose. ` + "`make broken RULE=name`" + ` turns it 
 			}
 		}
 		if len(names) == 0 || len(switches) == 0 {
-			return "", fmt.Errorf("I%d has the tests %v, and they fail with %v: both have to be something", i+1, names, switches)
+			return "", fmt.Errorf("invariant I%d has the tests %v, and they fail with %v: both have to be something", i+1, names, switches)
 		}
 		slices.Sort(names)
 		slices.Sort(switches)
