@@ -95,7 +95,7 @@ func (f Factory) ask(st statement) (skipped string, details []string) {
 			return skipped, details
 		}
 	}
-	return "the machine is too slow to tell", nil
+	return "", []string{fmt.Sprintf("asked %d times, and each time the machine was so slow that the value was rightly gone: nothing can be told", tries)}
 }
 
 // askOnce asks one statement of a new store. Late says that nothing can be told.
