@@ -50,8 +50,14 @@ func (e Ending) idle() bool { return e.begun == nil }
 
 // End tells the observer what came of the step; a panic of its is contained.
 func (e Ending) End(r StepResult) {
-	b := e.begun
-	if b == nil || b.turn != e.turn {
+	if e.begun != nil {
+		e.begun.over(e.turn, &r)
+	}
+}
+
+// over ends the step of a turn.
+func (b *begun) over(turn uint64, r *StepResult) {
+	if b.turn != turn {
 		return
 	}
 	b.turn++
@@ -59,10 +65,10 @@ func (e Ending) End(r StepResult) {
 		r.Elapsed = b.clock.tick() - b.since
 	}
 	if b.ender != nil {
-		b.result = r
+		b.result = *r
 		b.tell()
 	} else {
-		endContained(b.end, r)
+		endContained(b.end, *r)
 	}
 	b.release()
 }
@@ -97,6 +103,9 @@ func (b *begun) begin(ctx context.Context, o StepBeginner) (out context.Context)
 // Observe starts a step of this guard's on its observer: what it does not choose
 // costs nothing. The step's Elapsed is measured.
 func (g *Guard) Observe(ctx context.Context, s Step) (context.Context, Ending) {
+	if g.watch.chosen == 0 {
+		return ctx, Ending{}
+	}
 	return g.step(ctx, s)
 }
 
