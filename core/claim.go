@@ -363,6 +363,9 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 	if broken.Is(broken.P5DeadlineFromReply) {
 		first = c.g.clock.now()
 	}
+	if res.Weak {
+		mine.flags |= flagWeak // told by every later write
+	}
 	c.won, c.known, c.rec = true, op.Value, mine
 	c.deadline = first.Add(c.lease - c.margin)
 	c.due = first.Add(c.lease / 3)

@@ -54,7 +54,7 @@ func (c *Claim) endClaim(end Ending, err error) {
 	}
 	r := StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err, OnDuplicate: c.policy().OnDuplicate}
 	if c.won {
-		r.Lease = c.lease
+		r.Lease, r.Weak = c.lease, c.rec.flags&flagWeak != 0
 	}
 	if c.id.token {
 		r.TokenAge = max(0, c.g.clock.corrected().Sub(c.id.issued))
@@ -78,6 +78,7 @@ func (c *Claim) endSettled(end Ending, target *pending, result string, err error
 	}
 	r := StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err}
 	c.mu.Lock()
+	r.Weak = target.rec.flags&flagWeak != 0
 	r.LeaseUsed = c.leaseUsed(c.deadline, target.first)
 	switch {
 	case r.State == StateReleased:

@@ -84,6 +84,9 @@ type StepResult struct {
 	Lease time.Duration
 	// OnDuplicate is, for StepClaim, what the policy says of duplicates.
 	OnDuplicate Choice
+	// Weak is, for StepClaim and StepSettle, that the store marked the claim, or this
+	// write of its outcome, as weak: a failover may lose it (see Result.Weak).
+	Weak bool
 	// LeaseUsed is, for StepRenew and StepSettle, the share of the lease that was
 	// over when it was written: about a third where renewals come through. 0 where
 	// there is no lease.

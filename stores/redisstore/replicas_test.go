@@ -163,6 +163,9 @@ func TestOnlyClaimsWaitForReplicas(t *testing.T) {
 		if !refuse && (verdict != idem.Executed || err != nil || runs != 1 || waits != 1) {
 			t.Errorf("accepted: %s, %v, %d runs, %d WAITs", verdict, err, runs, waits)
 		}
+		if r, err := guard.Record(t.Context(), guard.RecordName("test:do:run", "alice", idem.KindKey, fmt.Sprint("k", refuse))); !refuse && (err != nil || !r.Weak) {
+			t.Errorf("the record does not say that its claim was accepted without a replica: %v, %v", r, err)
+		}
 	}
 }
 
