@@ -331,11 +331,11 @@ func (c *Claim) lateAt(now time.Time) bool {
 
 // observe starts a step about this claim.
 func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
-	if !c.g.watch.chosen[s.Kind] {
+	if !c.g.watch.at(s.Kind) {
 		return ctx, Ending{}
 	}
 	s.Operation, s.Source, s.Record = c.policy().Operation, c.source, c.id.name
-	return c.g.step(ctx, s)
+	return c.g.begin(ctx, &s)
 }
 
 // fresh is a new record of this request.

@@ -117,7 +117,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 	switch {
 	case knows:
 		out = oc.Outcome(c.policy(), v)
-		if (out == Releases || undone) && c.g.watch.chosen[StepSettle] {
+		if (out == Releases || undone) && c.g.watch.at(StepSettle) {
 			f, tells := codec.(FailureCodec[T])
 			c.becauseOf(err, tells && f.Failed(v))
 		}

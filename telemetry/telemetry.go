@@ -83,14 +83,17 @@ type Telemetry struct {
 	tracer          trace.Tracer
 	meter           metric.Meter
 	instruments
-	operations memo[*operationSets]
-	stores     memo[*storeSets]
+	operations memo[string, *operationSets]
+	stores     memo[string, *storeSets]
+	calls      memo[storeCall, recorded]
+	degrades   memo[string, *cell]
 	starts     sync.Map // operation → []trace.SpanStartOption
 }
 
 var (
-	_ idem.Observer    = (*Telemetry)(nil)
-	_ idem.StepChooser = (*Telemetry)(nil)
+	_ idem.Observer     = (*Telemetry)(nil)
+	_ idem.StepBeginner = (*Telemetry)(nil)
+	_ idem.StepChooser  = (*Telemetry)(nil)
 )
 
 // New builds a Telemetry on the global providers, or on those given. Install
@@ -113,13 +116,16 @@ func New(options ...Option) (*Telemetry, error) {
 	t.meter = t.meters.Meter(ScopeName, metric.WithInstrumentationVersion(Version))
 	t.operations.make = t.newOperationSets
 	t.stores.make = t.newStoreSets
+	t.calls.make = t.newStoreCall
+	t.degrades.make = func(to string) *cell { return t.degradeChanges.with(t.set(keyDegrade.String(to))) }
 	if err := t.instruments.make(t.meter); err != nil {
 		return nil, err
 	}
-	if t.measures {
-		t.degradedNow.Add(context.Background(), 0, t.series(keyDegrade.String("degraded")).add...)
+	if !t.measures {
+		return t, nil
 	}
-	return t, nil
+	t.degradedNow.Add(context.Background(), 0, t.set(keyDegrade.String("degraded")))
+	return t, t.instruments.tell(t.meter)
 }
 
 // isNobody tells whether a provider drops what it is given: the API's own, which
