@@ -70,7 +70,7 @@ type Options struct {
 
 	// Twemproxy says that Universal.Addrs is a Twemproxy (nutcracker), which takes no
 	// command about a server: nothing can be asked of the servers behind it, so
-	// EvictionChecked is required, the clock is this host's, NoPubSub is set, and
+	// EvictionChecked is required, tokens age by this host's clock, NoPubSub is set, and
 	// there is no walk (Scan). Its auto_eject_hosts has to be off: a name that moves to
 	// another server runs twice.
 	Twemproxy bool
