@@ -86,8 +86,9 @@ type Options struct {
 	PipelineSize int
 
 	// NoPubSub says that what stands at Addrs takes no SUBSCRIBE, as some proxies
-	// do not. Those who wait for another process's run then find its end by looking
-	// every half second.
+	// do not, or that a Cluster is to be spared the messages: nothing is published
+	// and nobody listens. Those who wait for another process's run then find its end
+	// by looking every half second. Set it in all processes or in none.
 	NoPubSub bool
 
 	// OnFlush, where it is set, is told of every pipeline that came back. It is
