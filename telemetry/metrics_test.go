@@ -438,3 +438,33 @@ func TestEachRequestAddsOne(t *testing.T) {
 		}
 	}
 }
+
+// A worker's request counts once as well, whoever brought its key, and a batch's
+// once an item.
+func TestEachRequestOutsideHTTPAddsOne(t *testing.T) {
+	w := watch(t, idem.Policy{Preset: idem.API})
+	in := func(key string) idem.Intent {
+		return idem.Intent{Operation: operation, Scope: rawScope, Key: key}
+	}
+	one := func(context.Context) (int, error) { return 1, nil }
+	for _, key := range []string{"a", "b", "a"} {
+		if _, _, err := idem.Do(t.Context(), w.guard, in(key), idem.JSON[int](), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := idem.DoBatch(t.Context(), w.guard, []idem.Intent{in("a"), in("c"), in("d")}, idem.JSON[int](),
+		func(_ context.Context, won []idem.Item) []idem.Answer[int] { return make([]idem.Answer[int], len(won)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := idem.Do(t.Context(), w.guard, idem.Intent{Operation: "shop:" + rawKey + ":made-up", Scope: rawScope, Key: "k"}, idem.JSON[int](), one); err == nil {
+		t.Fatal("an operation that there is not")
+	}
+	got, timed, text := w.counts(t)
+	if want := map[string]int64{"executed": 4, "replayed": 2}; !maps.Equal(got, want) || timed != 6 {
+		t.Errorf("counted %v, timed %d; want %v", got, timed, want)
+	}
+	if strings.Contains(text, rawKey) {
+		t.Error("the name of an operation that there is not became a series")
+	}
+}
