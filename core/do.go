@@ -55,6 +55,9 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
+	if !in.Judged && g.watch.at(StepAnswer) {
+		return doTold(ctx, g, in, codec, fn)
+	}
 	watched := g.hooks.enter()
 	if watched {
 		defer g.hooks.leave()

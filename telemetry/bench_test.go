@@ -56,7 +56,7 @@ func (c cost) first(t testing.TB) func() {
 	codec, n := idem.JSON[int](), 0
 	return func() {
 		n++
-		in := idem.Intent{Operation: operation, Scope: "a", Key: strconv.Itoa(n), Source: "header"}
+		in := idem.Intent{Operation: operation, Scope: "a", Key: strconv.Itoa(n), Source: "header", Judged: true} // as httpflow asks
 		ctx, end := guard.Observe(server, idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
 		_, v, _ := idem.Do(ctx, guard, in, codec, func(context.Context) (int, error) { return 1, nil })
 		end.End(idem.StepResult{Verdict: v})

@@ -38,6 +38,10 @@ func (t *Telemetry) measure(ctx context.Context, s *idem.Step, r *idem.StepResul
 	case idem.StepDegraded:
 		t.degraded(ctx, -1)
 		return
+	case idem.StepAnswer:
+		if r.Verdict == 0 { // it could not be judged: its intent or the guard was wrong
+			return
+		}
 	}
 	o := t.operations.get(s.Operation)
 	switch s.Kind {

@@ -52,6 +52,7 @@ const (
 	keyReason     = attribute.Key("idem.release.reason")
 	keySkip       = attribute.Key("idem.kept_body.skip")
 	keyLease      = attribute.Key("idem.lease")
+	keyWeak       = attribute.Key("idem.weak")
 	keyDuplicate  = attribute.Key("idem.on_duplicate")
 	keyBatch      = attribute.Key("idem.batch.size")
 	keyStore      = attribute.Key("idem.store")
@@ -155,7 +156,7 @@ func (t *Telemetry) startOptions(s *idem.Step) []trace.SpanStartOption {
 		}
 		t.starts.Store(s.Operation, plain)
 	}
-	from := origin(s.Link)
+	from := t.origin(s.Link)
 	if !from.IsValid() {
 		return plain
 	}
@@ -175,7 +176,7 @@ func finish(span trace.Span, s *idem.Step, r *idem.StepResult) {
 }
 
 func describe(s *idem.Step, r *idem.StepResult) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, 0, 10)
+	list := make([]attribute.KeyValue, 0, 12)
 	add := func(k attribute.Key, text string) {
 		if text != "" {
 			list = append(list, k.String(text))
@@ -199,6 +200,9 @@ func describe(s *idem.Step, r *idem.StepResult) []attribute.KeyValue {
 	add(keyReason, r.Reason)
 	if r.Lease > 0 {
 		list = append(list, keyLease.Float64(r.Lease.Seconds())) // seconds
+	}
+	if r.Weak {
+		list = append(list, keyWeak.Bool(true))
 	}
 	if s.Kind == idem.StepBatch {
 		list = append(list, keyBatch.Int(s.Items))
