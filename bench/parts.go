@@ -21,7 +21,7 @@ var parts = []part{
 	{
 		name: "memory", title: "In this process, without a network", budgets: memoryBudgets,
 		about: "One caller, records in memory, requests handed to the handler without a server. Fiber's middleware has neither a payload check nor a scope; the rows of idem have both.",
-		open:  func(context.Context, string) (*group, error) { return memoryRows() },
+		open:  memoryWithFiberV3,
 	},
 	{
 		name: "telemetry", title: "Looking on", budgets: telemetryBudgets, times: 2,

@@ -80,7 +80,7 @@ func servedRows(ctx context.Context, addr string) (*group, error) {
 
 // driven is a row that a load drives.
 func (s *server) driven(l *load, path string, keyed bool, length time.Duration) (figure, error) {
-	before, err := s.ask("reset")
+	before, err := s.reset()
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (s *server) driven(l *load, path string, keyed bool, length time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.ask("tally")
+	after, err := s.tally()
 	return after.since(before.spent, took, clients, float64(n)), err
 }
 
 // forged sends the head of a request with a forged token, and what it can of its
 // body, and counts what the server did about it.
 func (s *server) forged(ctx context.Context, framework string) (figure, error) {
-	if _, err := s.ask("reset"); err != nil {
+	if _, err := s.reset(); err != nil {
 		return nil, err
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.addresses[framework])
@@ -120,6 +120,6 @@ func (s *server) forged(ctx context.Context, framework string) (figure, error) {
 	}
 	_ = conn.Close()
 	<-sent
-	t, asked := s.ask("tally")
+	t, asked := s.tally()
 	return figure{calls: float64(t.Calls), read: float64(t.Read)}, errors.Join(err, asked)
 }

@@ -57,7 +57,7 @@ func stormRows(_ context.Context, addr string) (*group, error) {
 
 // storm has every user click twice and counts what came of it.
 func (s *server) storm(l *load, path string, over time.Duration) (figure, error) {
-	before, err := s.ask("reset")
+	before, err := s.reset()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *server) storm(l *load, path string, over time.Duration) (figure, error)
 	}
 	all.Wait()
 	whole := time.Since(start)
-	after, err := s.ask("tally")
+	after, err := s.tally()
 	slices.Sort(took)
 	f := after.since(before.spent, whole, 1, 2*users)
 	delete(f, micros)
