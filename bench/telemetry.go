@@ -33,7 +33,6 @@ var telemetryBudgets = []budget{
 type watched struct {
 	observer idem.Observer
 	guard    *idem.Guard
-	key      int
 	keys     []string
 }
 
