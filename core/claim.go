@@ -49,8 +49,11 @@ type Claim struct {
 	retry    time.Duration
 	refusal  error
 
-	run   runContext
-	shard *runningShard // of its name, once it has entered
+	run    *runContext   // nil before it is begun
+	shard  *runningShard // of its name, once it has entered
+	shown  bool          // others of this process may hold it; guarded by that shard
+	unseen bool          // it ended without having been shown
+	unkept bool          // it ended with no renewal under way
 
 	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
 	arrived arrival                 // when it came there
@@ -76,6 +79,7 @@ type Claim struct {
 	audited    *audited // nil where no audit log is kept
 	hooked     *hooked  // nil where no hook is called about this claim
 	final      pending  // the outcome, as written or still being written
+	scratch    []byte   // where that is to be encoded
 	told       bool     // a duplicate in this process is answered from final
 	wake       chan struct{}
 	waiting    int
@@ -112,7 +116,7 @@ func (c *Claim) Context() context.Context {
 	if !c.won {
 		return nil
 	}
-	return &c.run
+	return c.run
 }
 
 // Record returns the name of the claim's record, which holds a keyed hash and
@@ -253,18 +257,37 @@ func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 // claims are used again where nobody can have kept one: see recycle.
 var claims = sync.Pool{New: func() any { return new(Claim) }}
 
-// recycle gives back a claim of [Do] that was answered from a record. It was never
-// anybody's to hold: what was not won has no run and no context, is in no list any
-// more, and its callers get the answer and not the claim. Others may still look at
-// it where it had to do with a look-out, and its value may be on its way where the
-// store is not of this process: those are left alone.
+// recycle gives back a claim of [Do] that is over. Its callers get the answer and
+// never the claim, so it is nobody's to hold any more, save where
+//
+//   - its run handed it out, or may be about to: see runContext.part;
+//   - another request of this process found it, by its record or in a look-out;
+//   - a renewal, a mark or the janitor is at work on it, or it lost its record;
+//   - a hook or an auditor was told of it, or its value may still be on its way,
+//     which a store of this process has copied.
+//
+// Those are left to the collector.
 func (c *Claim) recycle() {
-	if c.won || c.g.steps || c.hooked != nil || c.out.Load() != nil {
+	if c.g.steps || c.hooked != nil || c.audited != nil || c.out.Load() != nil {
 		return
 	}
+	if c.won && (c.bare || !c.unseen || !c.unkept || !c.told || c.holding || !c.run.part()) {
+		return
+	}
+	scratch := c.scratch
+	if c.won {
+		scratch = c.final.value
+	}
 	*c = Claim{}
+	if cap(scratch) <= maxClaimScratch {
+		c.scratch = scratch[:0]
+	}
 	claims.Put(c)
 }
+
+// maxClaimScratch is the most room for a value, in bytes, that a claim keeps for
+// its next use.
+const maxClaimScratch = 4 << 10
 
 // claim fills in c.
 func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
@@ -409,9 +432,9 @@ func (c *Claim) unavailable(err error) error {
 // detach makes the context that the action runs in.
 func (c *Claim) detach(ctx context.Context, now time.Time) {
 	if c.policy().OnDisconnect != Cancel && !broken.Is(broken.P7Attached) {
-		c.run.begin(c, ctx)
+		c.run = beginRun(c, ctx)
 	} else {
-		c.run.attach(c, ctx)
+		c.run = attachRun(c, ctx)
 	}
 	c.quiet.L = &c.mu
 	c.start = now

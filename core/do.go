@@ -73,7 +73,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 		}
 		return v, verdict, err
 	}
-	runCtx, end := c.observe(&c.run, Step{Kind: StepRun})
+	runCtx, end := c.observe(c.run, Step{Kind: StepRun})
 	returned := false
 	defer func() {
 		if !returned { // a panic or runtime.Goexit, which go on by themselves
@@ -83,13 +83,17 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	}()
 	v, err := fn(runCtx)
 	returned = true
-	end.End(StepResult{Fence: c.Fence(), Err: err})
+	if end.end != nil {
+		end.End(StepResult{Fence: c.Fence(), Err: err})
+	}
 	if c.hooked != nil {
 		c.returned(v, err)
 	}
 	out, payload, undone := ending(ctx, c, codec, v, err)
 	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
-	return v, c.Verdict(), err
+	verdict := c.Verdict()
+	c.recycle()
+	return v, verdict, err
 }
 
 var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")

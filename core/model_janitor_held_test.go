@@ -91,7 +91,7 @@ func newHeldModel(rules heldRules) model[heldState] {
 	mine := modelRecord('A', StateProcessing, fenceOfA, janitorLease*modelTick)
 	m.ran = m.of(mine)
 	m.claim = &Claim{g: m.guard, id: m.id, won: true, rec: mine, known: m.bytes[m.ran], start: modelEpoch}
-	m.claim.run.begin(m.claim, context.Background())
+	m.claim.run = beginRun(m.claim, context.Background())
 	m.target = m.claim.target(Releases, Payload{}, false)
 	m.outcome = m.modelValues.id(m.target.value)
 	s := heldState{cell: modelCell{value: m.ran}, known: m.ran}

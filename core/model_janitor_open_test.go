@@ -67,7 +67,7 @@ func newOpenModel(rules openRules) model[openState] {
 	m.guard, id = modelGuard(Policy{OnOutage: Open})
 	m.guard.store = &modelScript{v: m.modelValues, heard: make([]modelHeard, askTries)}
 	m.won = &Claim{g: m.guard, id: id, start: modelEpoch}
-	m.won.run.begin(m.won, context.Background())
+	m.won.run = beginRun(m.won, context.Background())
 	q, op := inquiry{c: m.won, st: stepCreate}, Op{Kind: OpCreate}
 	if m.meant != 0 {
 		op = Op{Kind: OpSwap, Old: m.bytes[m.meant]}

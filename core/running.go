@@ -58,6 +58,7 @@ func (r *runningClaims) enter(c *Claim) (local *Claim, out *lookout, open bool) 
 		c.ahead = true
 		return nil, nil, true
 	case there != nil && !there.ahead:
+		there.shown = true
 		return there, nil, true
 	case out == nil: // the first to come after who goes ahead: that one's look is for both
 		out = s.open(c)
@@ -246,8 +247,9 @@ func (r *runningClaims) end(name string, c *Claim) {
 	}
 }
 
-// finish is end and leave for a claim whose outcome is written.
-func (r *runningClaims) finish(c *Claim) {
+// finish is end and leave for a claim whose outcome is written. It tells whether
+// nobody else has been shown the claim.
+func (r *runningClaims) finish(c *Claim) (unseen bool) {
 	s := r.of(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,6 +259,7 @@ func (r *runningClaims) finish(c *Claim) {
 	if s.count--; s.count == 0 && s.closed {
 		s.idle()
 	}
+	return !c.shown
 }
 
 // at is the claim that runs here under a name, nil where none does.
@@ -265,6 +268,7 @@ func (r *runningClaims) at(name string) *Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.claims[name]; c != nil && !c.ahead {
+		c.shown = true
 		return c
 	}
 	return nil
@@ -277,6 +281,7 @@ func (r *runningClaims) each(do func(*Claim)) {
 		list := make([]*Claim, 0, len(s.claims))
 		for _, c := range s.claims {
 			if !c.ahead {
+				c.shown = true
 				list = append(list, c)
 			}
 		}
