@@ -2,10 +2,11 @@ package idem
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 type Claim struct {
 	g        *Guard
 	id       *identity
+	own      identity // what id points to, where it was computed for this claim
 	fp       Fingerprint
 	again    func(FingerprintChoice) (Fingerprint, error)
 	before   Fingerprint // by the earlier choice, once it was asked for
@@ -212,11 +214,13 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 
 // claimFor is Claim, without the hook that is told the verdict.
 func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, error) {
+	c := claims.Get().(*Claim)
 	if in.id == nil {
-		var err error
-		if in, err = g.Verify(ctx, in); err != nil {
+		if err := g.verify(&in, &c.own); err != nil {
+			claims.Put(c)
 			return g.refused(ctx, in, err)
 		}
+		in.id = &c.own
 	}
 	if in.id.off {
 		return g.unguarded(ctx, in), nil
@@ -226,7 +230,7 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 		told = &hooked{}
 		ctx = g.withHooks(ctx, in)
 	}
-	c := g.newClaim(ctx, in)
+	g.fill(ctx, c, in)
 	c.hooked = told
 	err := g.claim(ctx, c)
 	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
@@ -239,6 +243,12 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 // newClaim is the claim of an intent that was verified.
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	c := claims.Get().(*Claim)
+	g.fill(ctx, c, in)
+	return c
+}
+
+// fill makes c the claim of an intent that was verified.
+func (g *Guard) fill(ctx context.Context, c *Claim, in Intent) {
 	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
 	if g.audit != nil {
 		c.audited = g.audits(in.id, in.Scope, in.Client)
@@ -246,12 +256,24 @@ func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
-	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
-	_, _ = rand.Read(c.nonce[:]) // never fails
+	if in.Force && c.policy().OnDuplicate == Force {
+		c.shown = true // whoever is asked may keep the intent, and who it is
+		c.force = g.mayForce(ctx, in)
+	}
+	c.nonce = newOwner()
 	if broken.Is(broken.P9RecomputedName) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
-	return c
+}
+
+// newOwner is a nonce that no other request has, here or anywhere. It is no
+// secret: it never leaves the store, and whoever can write there needs none. So
+// it comes from the runtime's own generator, seeded by the system for each
+// thread, at a tenth of what asking the system each time costs.
+func newOwner() (o owner) {
+	binary.LittleEndian.PutUint64(o[:], rand.Uint64())
+	binary.LittleEndian.PutUint32(o[8:], rand.Uint32())
+	return o
 }
 
 // claims are used again where nobody can have kept one: see recycle.
@@ -263,7 +285,7 @@ var claims = sync.Pool{New: func() any { return new(Claim) }}
 //   - its run handed it out, or may be about to: see runContext.part;
 //   - another request of this process found it, by its record or in a look-out;
 //   - a renewal, a mark or the janitor is at work on it, or it lost its record;
-//   - a hook or an auditor was told of it, or its value may still be on its way,
+//   - a hook, an authorizer or an auditor was told of it, or its value may still be on its way,
 //     which a store of this process has copied.
 //
 // Those are left to the collector.

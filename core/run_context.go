@@ -31,7 +31,8 @@ type runContext struct {
 // again.
 type remains struct {
 	g       *Guard
-	id      *identity
+	op      *operation
+	name    string
 	fp      Fingerprint
 	fence   uint64
 	verdict Verdict
@@ -65,7 +66,7 @@ func (r *runContext) lend() *Claim {
 	if r.claim == nil {
 		was := r.left
 		r.claim = &Claim{
-			g: was.g, id: was.id, fp: was.fp, rec: record{fence: was.fence, fp: was.fp}, verdict: was.verdict,
+			g: was.g, id: &identity{op: was.op, name: was.name, bound: true}, fp: was.fp, rec: record{fence: was.fence, fp: was.fp}, verdict: was.verdict,
 			position: -1, won: true, ended: true, run: r,
 		}
 		r.claim.quiet.L = &r.claim.mu
@@ -89,7 +90,7 @@ func (r *runContext) part() bool {
 		return false
 	}
 	c := r.claim
-	r.left = remains{c.g, c.id, c.rec.fp, c.rec.fence, c.verdict}
+	r.left = remains{c.g, c.id.op, c.id.name, c.rec.fp, c.rec.fence, c.verdict}
 	r.claim = nil
 	return true
 }
