@@ -395,27 +395,27 @@ func (c *Claim) freshAt(now time.Time, s State, flags byte) record {
 	}
 }
 
-// hear wins the claim where res says that it is ours.
-func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
-	if !res.Done {
-		f := readFound(res)
+// hear wins the claim where the store did it (f is nil), or where what is there is
+// ours.
+func (c *Claim) hear(op *Op, mine *record, first time.Time, f *found) {
+	if f != nil {
 		ours := f.value != nil && f.unread == nil && f.rec.isOf(mine.owner, mine.fence)
 		if !ours || broken.Is(broken.P3ForeignNonce) {
 			return
 		}
-		op.Value, mine = f.value, f.rec
+		op.Value, mine = f.value, &f.rec
 	}
 	if broken.Is(broken.P5DeadlineFromReply) {
 		first = c.g.clock.now()
 	}
-	c.won, c.known, c.rec = true, op.Value, mine
+	c.won, c.known, c.rec = true, op.Value, *mine
 	c.deadline = first.Add(c.lease - c.margin)
 	c.due = first.Add(c.lease / 3)
 	c.sends = append(c.firstSends[:0], send{mine.counter, first})
 }
 
 // answer ends a claim that was not won.
-func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirmation) error {
+func (c *Claim) answer(ctx context.Context, f *found, v Verdict, confirm confirmation) error {
 	if v == Dead && !c.observes() {
 		// The card is read once more before a death is certified: somebody may
 		// have run without a record since it was read last (PROTOCOL T6).
@@ -429,9 +429,9 @@ func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirma
 			v = Forgotten
 		}
 	}
-	c.verdict, c.seen = v, f
+	c.verdict, c.seen = v, *f
 	if broken.Is(broken.P6RefusalWrites) {
-		c.touch(ctx, f)
+		c.touch(ctx, *f)
 	}
 	switch {
 	case f.unread != nil:
