@@ -205,30 +205,31 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 	if watched {
 		defer g.hooks.leave()
 	}
-	c, err := g.claimFor(ctx, in, watched)
+	c, err := g.claimFor(ctx, &in, watched)
 	if c != nil && c.hooked != nil && !c.won {
 		c.judged(ctx, c.seen.rec.state)
 	}
 	return c, err
 }
 
-// claimFor is Claim, without the hook that is told the verdict.
-func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, error) {
+// claimFor is Claim, without the hook that is told the verdict. in is read, and may
+// be given its identity.
+func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim, error) {
 	c := claims.Get().(*Claim)
 	if in.id == nil {
-		if err := g.verify(&in, &c.own); err != nil {
+		if err := g.verify(in, &c.own); err != nil {
 			claims.Put(c)
-			return g.refused(ctx, in, err)
+			return g.refused(ctx, *in, err)
 		}
 		in.id = &c.own
 	}
 	if in.id.off {
-		return g.unguarded(ctx, in), nil
+		return g.unguarded(ctx, *in), nil
 	}
 	var told *hooked
 	if watched && in.id.op.standing != g.reconciles { // a reconciler's own claim is nobody's business
 		told = &hooked{}
-		ctx = g.withHooks(ctx, in)
+		ctx = g.withHooks(ctx, *in)
 	}
 	g.fill(ctx, c, in)
 	c.hooked = told
@@ -243,12 +244,12 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 // newClaim is the claim of an intent that was verified.
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	c := claims.Get().(*Claim)
-	g.fill(ctx, c, in)
+	g.fill(ctx, c, &in)
 	return c
 }
 
 // fill makes c the claim of an intent that was verified.
-func (g *Guard) fill(ctx context.Context, c *Claim, in Intent) {
+func (g *Guard) fill(ctx context.Context, c *Claim, in *Intent) {
 	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
 	if g.audit != nil {
 		c.audited = g.audits(in.id, in.Scope, in.Client)
@@ -258,7 +259,7 @@ func (g *Guard) fill(ctx context.Context, c *Claim, in Intent) {
 	}
 	if in.Force && c.policy().OnDuplicate == Force {
 		c.shown = true // whoever is asked may keep the intent, and who it is
-		c.force = g.mayForce(ctx, in)
+		c.force = g.mayForce(ctx, *in)
 	}
 	c.nonce = newOwner()
 	if broken.Is(broken.P9RecomputedName) {

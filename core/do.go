@@ -59,7 +59,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if watched {
 		defer g.hooks.leave()
 	}
-	c, err := g.claimFor(ctx, in, watched)
+	c, err := g.claimFor(ctx, &in, watched)
 	if c == nil {
 		return none, 0, err
 	}

@@ -127,9 +127,12 @@ func (t *jsonTree) directObject(dst []byte, depth int) ([]byte, bool) {
 // one name are refused.
 func (t *jsonTree) inOrder(dst []byte, members []member) bool {
 	begin := members[0].begin
-	slices.SortFunc(members, func(a, b member) int {
-		return bytes.Compare(dst[a.name:a.nameEnd], dst[b.name:b.nameEnd])
-	})
+	compare := func(a, b member) int { return bytes.Compare(dst[a.name:a.nameEnd], dst[b.name:b.nameEnd]) }
+	if len(members) == 2 { // they are the other way round, or of one name
+		members[0], members[1] = members[1], members[0]
+	} else {
+		slices.SortFunc(members, compare)
+	}
 	t.moved = t.moved[:0]
 	for i := range members {
 		m := &members[i]
