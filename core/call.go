@@ -11,7 +11,7 @@ import (
 // request, because a client that leaves does not make an outcome unknown, and
 // it ends by limit.
 func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *Op) (Result, error) {
-	if !g.steps && !g.watch.chosen[StepStore] {
+	if !g.steps && (g.watch.idle || !g.watch.chosen[StepStore]) {
 		res, err := op.on(context.Background(), g.store)
 		g.outage.heard(err)
 		return res, err

@@ -326,7 +326,10 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 			g.running.quit(c, err)
 		}
 	}()
-	obs, end := c.observe(ctx, Step{Kind: StepClaim})
+	obs, end := ctx, Ending{}
+	if !g.watch.idle {
+		obs, end = c.observe(ctx, Step{Kind: StepClaim})
+	}
 	waiting, err := g.first(obs, c, local, out)
 	c.endClaim(end, err)
 	if waiting && c.observes() {
@@ -387,9 +390,14 @@ func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
 // fresh is a new record of this request.
 func (c *Claim) fresh(s State, flags byte) record { return c.freshAt(c.g.clock.now(), s, flags) }
 
-func (c *Claim) freshAt(now time.Time, s State, flags byte) record {
+func (c *Claim) freshAt(now time.Time, s State, flags byte) (r record) {
+	c.freshIn(&r, now, s, flags)
+	return r
+}
+
+func (c *Claim) freshIn(r *record, now time.Time, s State, flags byte) {
 	c.takesLease()
-	return record{
+	*r = record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.correct(now).UnixMicro()),
 		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 		note: c.note, scope: c.id.scope,

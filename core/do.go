@@ -73,7 +73,10 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 		}
 		return v, verdict, err
 	}
-	runCtx, end := c.observe(c.run, Step{Kind: StepRun})
+	runCtx, end := context.Context(c.run), Ending{}
+	if !g.watch.idle {
+		runCtx, end = c.observe(c.run, Step{Kind: StepRun})
+	}
 	returned := false
 	defer func() {
 		if !returned { // a panic or runtime.Goexit, which go on by themselves
@@ -147,7 +150,10 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 	if !there {
 		return v, c.verdict, c.Refused()
 	}
-	ctx, end := c.observe(ctx, Step{Kind: StepReplay, Link: c.Origin()})
+	var end Ending
+	if !c.g.watch.idle {
+		_, end = c.observe(ctx, Step{Kind: StepReplay, Link: c.Origin()})
+	}
 	v, err = codec.Decode(kept)
 	if err != nil {
 		// An answer that cannot be read is held like a record that cannot be
@@ -155,7 +161,9 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 		c.g.log.LogAttrs(ctx, slogError, "kept answer cannot be read: it is held", attrOperation(c), attrKey(c), attrError(err))
 		c.verdict, c.retry, c.refusal = Uncertain, retryUncertain, errors.New("the kept answer cannot be read")
 	}
-	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
+	if end.end != nil {
+		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
+	}
 	if refused := c.Refused(); refused != nil {
 		return v, c.verdict, refused
 	}

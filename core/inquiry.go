@@ -102,7 +102,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
 		now := c.g.clock.now()
-		q.mine = c.freshAt(now, StateProcessing, c.claimFlags())
+		c.freshIn(&q.mine, now, StateProcessing, c.claimFlags())
 		q.claims(now, OpCreate, nil)
 	case stepTake:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))

@@ -174,7 +174,8 @@ type StepChooser interface{ Chooses(StepKind) bool }
 // watch is an observer with the kinds it chose.
 type watch struct {
 	observer Observer
-	chosen   map[StepKind]bool // of those kinds that were, so that it is empty where nobody looks
+	chosen   map[StepKind]bool // of those kinds that were
+	idle     bool              // nobody looks at anything: then what would be told is not even put together
 }
 
 func newWatch(o Observer) *watch {
@@ -185,6 +186,7 @@ func newWatch(o Observer) *watch {
 			w.chosen[kind] = true
 		}
 	}
+	w.idle = len(w.chosen) == 0
 	return w
 }
 

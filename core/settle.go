@@ -54,7 +54,10 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 	if target == nil {
 		return err
 	}
-	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
+	var end Ending
+	if !c.g.watch.idle {
+		ctx, end = c.observe(ctx, Step{Kind: StepSettle})
+	}
 	result, err := c.attempt(ctx, target, c.g.settleWait)
 	return c.endSettle(target, end, result, err)
 }
