@@ -37,10 +37,14 @@ type inquiry struct {
 type confirmation func(ctx context.Context, op *operation) error
 
 // decide asks the store until the table gives a verdict, the claim is won, or
-// there is somebody to wait for. have says that f was looked at just now; look
+// there is somebody to wait for. f is what is known of the record, nil nothing; have
+// says that it was looked at just now; look
 // says to look before claiming, as a waiter does.
-func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting bool, err error) {
-	q := inquiry{c: c, f: f, have: have, look: look}
+func (c *Claim) decide(ctx context.Context, f *found, have, look bool) (waiting bool, err error) {
+	q := inquiry{c: c, have: have, look: look}
+	if f != nil {
+		q.f = *f
+	}
 	for q.next(ctx) {
 		var res Result
 		if broken.Is(broken.P1CheckThenSet) && q.op.Step == "claim" {

@@ -233,7 +233,7 @@ func (m *heldModel) claims(what string, s heldState, step func(string, heldState
 	}
 	m.guard.janitor.jobs = nil
 	c := &Claim{g: m.guard, id: m.id, fp: modelPrint, nonce: owner{'C'}}
-	over := s.calls.play(m.guard, m.modelValues, &s.wire, func() { _, _ = c.decide(context.Background(), f, have, false) })
+	over := s.calls.play(m.guard, m.modelValues, &s.wire, func() { _, _ = c.decide(context.Background(), &f, have, false) })
 	switch {
 	case !over:
 	case c.won:

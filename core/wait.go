@@ -28,7 +28,7 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 	case local != nil:
 		return g.consultHere(ctx, c, local)
 	}
-	if waiting, err = c.decide(ctx, found{}, false, false); waiting {
+	if waiting, err = c.decide(ctx, nil, false, false); waiting {
 		g.saw(c)
 	}
 	return waiting, err
@@ -49,7 +49,7 @@ func (g *Guard) consultHere(ctx context.Context, c, local *Claim) (waiting bool,
 	if view, have := local.view(); have {
 		a := c.asker()
 		if st, _ := judge(&a, &view); !st.claims() || broken.Is(broken.S8AllClaim) {
-			return c.decide(ctx, view, true, false)
+			return c.decide(ctx, &view, true, false)
 		}
 	}
 	return g.consult(ctx, c, g.running.join(c))
@@ -67,7 +67,7 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 		if known {
 			a := c.asker()
 			if st, _ := judge(&a, &from); !st.claims() {
-				return c.decide(ctx, from, true, false)
+				return c.decide(ctx, &from, true, false)
 			}
 		}
 		if now.err != nil && now.failed >= c.arrived.fails && !c.opens(found{}) {
@@ -136,7 +136,7 @@ func (c *Claim) lead(ctx context.Context, f found, known, look bool) (waiting bo
 			c.g.running.pass(c, err)
 		}
 	}()
-	return c.decide(ctx, f, known, look)
+	return c.decide(ctx, &f, known, look)
 }
 
 // mayWait is how long a duplicate may wait; 0: not at all.
