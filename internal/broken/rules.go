@@ -98,6 +98,7 @@ const (
 	AuditGateOpen
 	AuditRidesBlindly
 	AuditDropsUnseen
+	I1ClaimUsedAgain
 )
 
 // Rules is the list `make broken` walks.
@@ -223,4 +224,5 @@ var Rules = []Entry{
 	{AuditGateOpen, "audit-gate-open", "core", "TestAuditGateKeepsRecordsAsTheyAre", "claims are made although the audit log says that it cannot be written"},
 	{AuditRidesBlindly, "audit-rides-blindly", "audit", "TestAuditRidesOnlyWithWhatWasDone", "an audit event is written whatever became of its claim or settle"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
+	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
 }
