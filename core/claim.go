@@ -327,7 +327,7 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 		}
 	}()
 	obs, end := ctx, Ending{}
-	if !g.watch.idle {
+	if g.watch.at(StepClaim) {
 		obs, end = c.observe(ctx, Step{Kind: StepClaim})
 	}
 	waiting, err := g.first(obs, c, local, out)
@@ -380,11 +380,11 @@ func (c *Claim) lateAt(now time.Time) bool {
 
 // observe starts a step about this claim.
 func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
-	if !c.g.watch.chosen[s.Kind] {
+	if !c.g.watch.at(s.Kind) {
 		return ctx, Ending{}
 	}
 	s.Operation, s.Source, s.Record = c.policy().Operation, c.source, c.id.name
-	return c.g.step(ctx, s)
+	return c.g.begin(ctx, &s)
 }
 
 // fresh is a new record of this request.
@@ -404,10 +404,10 @@ func (c *Claim) freshIn(r *record, now time.Time, s State, flags byte) {
 	}
 }
 
-// hear wins the claim where the store did it (f is nil), or where what is there is
-// ours.
-func (c *Claim) hear(op *Op, mine *record, first time.Time, f *found) {
-	if f != nil {
+// hear wins the claim where the store did it, or where f, which is what is there
+// instead, is ours.
+func (c *Claim) hear(op *Op, mine *record, first time.Time, res Result, f *found) {
+	if !res.Done {
 		ours := f.value != nil && f.unread == nil && f.rec.isOf(mine.owner, mine.fence)
 		if !ours || broken.Is(broken.P3ForeignNonce) {
 			return
@@ -416,6 +416,9 @@ func (c *Claim) hear(op *Op, mine *record, first time.Time, f *found) {
 	}
 	if broken.Is(broken.P5DeadlineFromReply) {
 		first = c.g.clock.now()
+	}
+	if res.Weak {
+		mine.flags |= flagWeak // told by every later write
 	}
 	c.won, c.known, c.rec = true, op.Value, *mine
 	c.deadline = first.Add(c.lease - c.margin)

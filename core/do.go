@@ -55,6 +55,9 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
+	if !in.Judged && g.watch.at(StepAnswer) {
+		return doTold(ctx, g, in, codec, fn)
+	}
 	watched := g.hooks.enter()
 	if watched {
 		defer g.hooks.leave()
@@ -74,7 +77,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 		return v, verdict, err
 	}
 	runCtx, end := context.Context(c.run), Ending{}
-	if !g.watch.idle {
+	if g.watch.at(StepRun) {
 		runCtx, end = c.observe(c.run, Step{Kind: StepRun})
 	}
 	returned := false
@@ -86,7 +89,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	}()
 	v, err := fn(runCtx)
 	returned = true
-	if end.end != nil {
+	if !end.idle() {
 		end.End(StepResult{Fence: c.Fence(), Err: err})
 	}
 	if c.hooked != nil {
@@ -124,7 +127,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 	switch {
 	case knows:
 		out = oc.Outcome(c.policy(), v)
-		if (out == Releases || undone) && c.g.watch.chosen[StepSettle] {
+		if (out == Releases || undone) && c.g.watch.at(StepSettle) {
 			f, tells := codec.(FailureCodec[T])
 			c.becauseOf(err, tells && f.Failed(v))
 		}
@@ -151,7 +154,7 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 		return v, c.verdict, c.Refused()
 	}
 	var end Ending
-	if !c.g.watch.idle {
+	if c.g.watch.at(StepReplay) {
 		_, end = c.observe(ctx, Step{Kind: StepReplay, Link: c.Origin()})
 	}
 	v, err = codec.Decode(kept)
@@ -161,7 +164,7 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 		c.g.log.LogAttrs(ctx, slogError, "kept answer cannot be read: it is held", attrOperation(c), attrKey(c), attrError(err))
 		c.verdict, c.retry, c.refusal = Uncertain, retryUncertain, errors.New("the kept answer cannot be read")
 	}
-	if end.end != nil {
+	if !end.idle() {
 		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
 	}
 	if refused := c.Refused(); refused != nil {

@@ -224,11 +224,7 @@ func (q *inquiry) heardClaim(res Result, err error) {
 	c := q.c
 	switch {
 	case err == nil:
-		there := &q.f
-		if res.Done {
-			there = nil
-		}
-		c.hear(&q.op, &q.mine, q.first, there)
+		c.hear(&q.op, &q.mine, q.first, res, &q.f)
 		if c.audited != nil {
 			c.audited.journaled = res.Journaled
 		}

@@ -172,7 +172,7 @@ func (m *leaseModel) swaps(s leaseState, step func(string, leaseState)) {
 	}
 	won := leaseOwner{}
 	c := m.owner.claim(s.now, &won)
-	c.hear(&Op{Value: m.bytes[p.value]}, &claim, modelTime(s.now), nil)
+	c.hear(&Op{Value: m.bytes[p.value]}, &claim, modelTime(s.now), Result{Done: true}, nil)
 	s.b = leaseTaker{phase: takerRunning, deadline: modelTicks(c.deadline)}
 	step("B takes over", s)
 }

@@ -55,7 +55,7 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 		return err
 	}
 	var end Ending
-	if !c.g.watch.idle {
+	if c.g.watch.at(StepSettle) {
 		ctx, end = c.observe(ctx, Step{Kind: StepSettle})
 	}
 	result, err := c.attempt(ctx, target, c.g.settleWait)
@@ -224,6 +224,11 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 	f := readFound(res)
 	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
+		if res.Weak {
+			c.mu.Lock()
+			p.rec.flags |= flagWeak
+			c.mu.Unlock()
+		}
 		c.tellSettle(ctx, p, w.create, res.Journaled)
 		w.end(w.result, nil)
 	case replyAgain:

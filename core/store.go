@@ -56,7 +56,10 @@ type Result struct {
 	// Left is how long Value will still be there. Zero means "not told": a
 	// store tells it from Create and Swap only where that costs no extra call.
 	Left time.Duration
-	// Weak says that a fallback answered, so the answer protects nothing.
+	// Weak says that the store did what it was asked to, and less safely than it was
+	// set up for: too few replicas had a claim in time, or a fallback answered. A
+	// failover may lose it. A guard goes on, and says so in [StepResult] and
+	// [Record]; a store that would rather not go on returns an error.
 	Weak bool
 	// Journaled says that the entry which the operation carried was appended: see
 	// [JournalEntry]. Create, Swap and Load alone never set it.

@@ -243,6 +243,7 @@ func (j *judgement) verify() (ok bool, err error) {
 
 // do claims, runs, settles and answers, or says why not.
 func (j *judgement) do() error {
+	j.intent.Judged = true
 	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.enter)
 	if j.entered != nil {
 		j.verdict = verdict
