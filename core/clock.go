@@ -15,6 +15,7 @@ type clock struct {
 	host   bool      // read is the host's own clock
 	made   time.Time // by read
 	anchor atomic.Pointer[anchor]
+	untold atomic.Bool // the store was asked, and has none to tell
 }
 
 // anchor is one reading of the store's clock.
@@ -70,6 +71,7 @@ func (c *clock) adjust(ctx context.Context, s Store) error {
 	before := c.read()
 	told, ok, err := StoreClock(ctx, s)
 	if !ok {
+		c.untold.Store(err == nil)
 		return err
 	}
 	after := c.read()

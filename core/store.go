@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -68,7 +69,8 @@ type Result struct {
 
 // Clocker is the ability of a store to tell its own clock.
 type Clocker interface {
-	// Now returns the store's time, by the clock that judges its expiries.
+	// Now returns the store's time, by the clock that judges its expiries, or
+	// ErrUnable where, as it is set up, it has none to tell.
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -122,6 +124,8 @@ func StoreClock(ctx context.Context, s Store) (now time.Time, ok bool, err error
 	if !can {
 		return time.Time{}, false, nil
 	}
-	now, err = c.Now(ctx)
+	if now, err = c.Now(ctx); errors.Is(err, ErrUnable) {
+		return time.Time{}, false, nil
+	}
 	return now, err == nil, err
 }

@@ -48,7 +48,7 @@ func (s *Store) again(ctx context.Context, node *redis.Client, sync bool, repeat
 	for _, r := range repeats {
 		if r.what&unmadeOp != 0 {
 			x.sync = sync
-			x.add(ctx, textWords(r.op, sync)...)
+			x.add(ctx, s.textWords(r.op, sync)...)
 		}
 		if r.what&unmadeEntry != 0 {
 			x.add(ctx, entryWords(r.op, "EVAL", entryScriptNow().text)...)
@@ -90,13 +90,13 @@ func (s *Store) oneAgain(ctx context.Context, node *redis.Client, sync bool, op 
 }
 
 // textWords is the command that makes an operation by the text of its script.
-func textWords(op *idem.Op, sync bool) []any {
+func (s *Store) textWords(op *idem.Op, sync bool) []any {
 	words := []any{"EVAL", scriptFor(op, sync).text, "1", op.Name}
 	if op.Kind == idem.OpSwap {
 		words = append(words, op.Old)
 	}
 	words = append(words, op.Value, millis(op.TTL))
-	if op.Wake {
+	if s.wakes(op) {
 		words = append(words, wakeWord)
 	}
 	return words

@@ -38,13 +38,16 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 
 // put adds the commands of an operation to an exchange, and behind it its entry.
 func (s *Store) put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
-	put(ctx, x, seen, op)
+	s.putOp(ctx, x, seen, op)
 	if s.rides(op) {
 		x.add(ctx, entryWords(op, "EVALSHA", entryScriptNow().sha)...)
 	}
 }
 
-func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
+// wakes tells whether a Swap publishes that it was made.
+func (s *Store) wakes(op *idem.Op) bool { return op.Wake && !s.options.NoPubSub }
+
+func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 	switch {
 	case op.Kind == idem.OpLoad:
 		// In this order a record that changes between the two is told with too much
@@ -55,7 +58,7 @@ func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 		}
 		x.add(ctx, first, op.Name)
 		x.add(ctx, second, op.Name)
-	case op.Kind == idem.OpSwap && op.Wake:
+	case op.Kind == idem.OpSwap && s.wakes(op):
 		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), wakeWord)
 	case op.Kind == idem.OpSwap && seen.swapsAlone && !x.sync:
 		x.add(ctx, "SET", op.Name, op.Value, "IFEQ", op.Old, "GET", "PX", millis(op.TTL))
