@@ -98,6 +98,7 @@ const (
 	AuditGateOpen
 	AuditRidesBlindly
 	AuditDropsUnseen
+	I1ClaimUsedAgain
 	S9RefusedOneByOne
 	S8JanitorKeepsOn
 )
@@ -227,4 +228,5 @@ var Rules = []Entry{
 	{S8JanitorKeepsOn, "S8-janitor-keeps-on", "core", "TestS8_TheJanitorBacksOff", "the janitor tries each second, however long the store is away"},
 	{S9RefusedOneByOne, "S9-refused-one-by-one", "stores/redisstore", "TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether", "what a server refused for want of a script is sent again one by one"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
+	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
 }
