@@ -54,20 +54,28 @@ func (x exchange) Body() (io.Reader, int64) {
 	}
 	return bytes.NewBuffer(x.Request().Body()), -1
 }
-func (x exchange) Run(ctx context.Context, _ int64) (*httpflow.Reply, error) {
+func (x exchange) LentLines(n string) [][]byte { return x.Request().Header.PeekAll(n) }
+func (x exchange) LentBody() (body []byte, ok bool) {
+	if x.Request().IsBodyStream() {
+		return nil, false
+	}
+	return x.Request().Body(), true
+}
+func (x exchange) Run(ctx context.Context, _ int64, r *httpflow.Reply) error {
 	defer x.SetUserContext(x.UserContext())
 	x.SetUserContext(ctx)
 	err, res := x.Next(), x.Response()
 	if err != nil && x.App().ErrorHandler(x.Ctx, err) != nil {
 		_ = x.SendStatus(fiber.StatusInternalServerError) // as Fiber does
 	}
-	if res.IsBodyStream() || x.Ctx.Context().Hijacked() {
-		return &httpflow.Reply{Status: res.StatusCode(), Partial: true}, err
+	if r.Status = res.StatusCode(); res.IsBodyStream() || x.Ctx.Context().Hijacked() {
+		r.Partial = true
+		return err
 	}
-	if s := res.StatusCode(); s == fiber.StatusNoContent || s == fiber.StatusNotModified || len(res.Body()) == 0 {
+	if r.Body = res.Body(); r.Status == fiber.StatusNoContent || r.Status == fiber.StatusNotModified || len(r.Body) == 0 {
 		res.Header.SetNoDefaultContentType(true) // so that Fields tells a type only if one was chosen
 	}
-	return &httpflow.Reply{Status: res.StatusCode(), Body: res.Body()}, err
+	return err
 }
 func (x exchange) Send(r *httpflow.Reply) {
 	if size := x.Request().Header.ContentLength(); x.Request().IsBodyStream() && !r.Read && (size < 0 || size > 8<<10) {
