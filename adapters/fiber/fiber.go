@@ -1,7 +1,6 @@
 package fiberidem
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -44,22 +43,15 @@ func (x exchange) Native() any                   { return x.Ctx }
 func (x exchange) SetBody(b *httpflow.Body)      { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
 func (x exchange) SetContext(c context.Context)  { x.SetUserContext(c) }
 func (x exchange) Pass() error                   { return x.Next() }
-func (x exchange) Mark(v httpflow.Verdict)       { x.Set(httpflow.StatusHeader, v.String()) }
+func (x exchange) Mark(v httpflow.Verdict)       { x.set(httpflow.StatusHeader, v.String()) }
 func (x exchange) Release()                      {} // the server sends it once the chain has returned
 func (x exchange) Drop()                         { x.Response().ResetBody() }
 func (x exchange) Fields(f httpflow.FieldReader) { x.Response().Header.VisitAll(httpflow.Lent(f)) }
+func (x exchange) LentLines(n string) [][]byte   { return x.Request().Header.PeekAll(n) }
+func (x exchange) LentBody() httpflow.HeldBody   { return x.Request() }
+func (x exchange) set(n, v string)               { httpflow.SetField(&x.Response().Header, n, v) }
 func (x exchange) Body() (io.Reader, int64) {
-	if x.Request().IsBodyStream() {
-		return x.Ctx.Context().RequestBodyStream(), int64(x.Request().Header.ContentLength())
-	}
-	return bytes.NewBuffer(x.Request().Body()), -1
-}
-func (x exchange) LentLines(n string) [][]byte { return x.Request().Header.PeekAll(n) }
-func (x exchange) LentBody() (body []byte, ok bool) {
-	if x.Request().IsBodyStream() {
-		return nil, false
-	}
-	return x.Request().Body(), true
+	return httpflow.Unread(x.Request(), x.Ctx.Context().RequestBodyStream(), x.Request().Header.ContentLength())
 }
 func (x exchange) Run(ctx context.Context, _ int64, r *httpflow.Reply) error {
 	defer x.SetUserContext(x.UserContext())
@@ -82,6 +74,6 @@ func (x exchange) Send(r *httpflow.Reply) {
 		x.Ctx.Context().SetConnectionClose() // or what is left unread would be taken for the next request
 	}
 	x.Response().Header.SetNoDefaultContentType(true)
-	r.Each(x.Response().Header.Set, x.Response().Header.Add)
+	r.Each(x.set, x.Response().Header.Add)
 	x.Status(r.Status).Response().SetBodyRaw(r.Body)
 }

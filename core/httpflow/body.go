@@ -36,8 +36,8 @@ type Body struct {
 // it is longer is not read at all.
 func (b *Body) read(r Request, limit int64) error {
 	if lender, ok := r.(Lender); ok {
-		if held, ok := lender.LentBody(); ok {
-			b.hold(held)
+		if held := lender.LentBody(); !held.IsBodyStream() {
+			b.hold(held.Body())
 			return b.within(limit)
 		}
 	}

@@ -1,6 +1,10 @@
 package httpflow
 
-import "unsafe"
+import (
+	"bytes"
+	"io"
+	"unsafe"
+)
 
 // Lender is a [Request] of a framework that reads requests into buffers of its
 // own. Most of what the engine looks at it only compares or hashes, so there it
@@ -11,10 +15,37 @@ type Lender interface {
 	// is good until the next call, the lines until the request is over or its
 	// header is changed.
 	LentLines(name string) [][]byte
-	// LentBody returns the whole body where the framework holds it in memory, and
-	// false where it does not. It is good until the request is over or its body
-	// is changed.
-	LentBody() (body []byte, ok bool)
+	// LentBody returns the body where it stands.
+	LentBody() HeldBody
+}
+
+// HeldBody is a body that the framework may hold in memory already. The bytes are
+// good until the request is over or its body is changed.
+type HeldBody interface {
+	IsBodyStream() bool // it does not hold it: Body would read it
+	Body() []byte
+}
+
+// Unread is what [Request] calls Body, of a framework that has either the one or
+// the other; size is that of the stream.
+func Unread(held HeldBody, stream io.Reader, size int) (io.Reader, int64) {
+	if held.IsBodyStream() {
+		return stream, int64(size)
+	}
+	return bytes.NewBuffer(held.Body()), -1
+}
+
+// SetField replaces a field of an answer whose framework makes line breaks harmless
+// and corrects how names are spelt. Fields of ours need neither.
+func SetField(h interface {
+	Set(name, value string)
+	SetCanonical(name, value []byte)
+}, name, value string) {
+	if name == StatusHeader || name == ReplayedHeader {
+		h.SetCanonical(lent(name), lent(value))
+		return
+	}
+	h.Set(name, value)
 }
 
 // Lent is to, for frameworks that tell field lines as bytes which stand until the
@@ -34,6 +65,9 @@ func Lines(lines [][]byte) []string {
 	}
 	return all
 }
+
+// lent is a string's bytes, for who only copies them.
+func lent(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // inPlace reads bytes as a string for as long as nobody changes them.
 func inPlace(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -136,6 +136,7 @@ type NetExchange struct {
 	body   *Body
 	held   *heldRun
 	marked idem.Verdict // before Run
+	values [6]string    // of the fields of most answers that are sent
 }
 
 // heldRun is what a handler of net/http gets, in one piece of memory. It is not
@@ -240,8 +241,10 @@ func (x *NetExchange) under() http.ResponseWriter {
 
 // Send implements [Exchange].
 func (x *NetExchange) Send(r *Reply) {
-	h := x.Writer.Header()
-	values := make([]string, 0, len(r.Fields)+1)
+	h, values := x.Writer.Header(), x.values[:0]
+	if len(r.Fields)+2 > len(x.values) { // a content type and a length may come to them
+		values = make([]string, 0, len(r.Fields)+2)
+	}
 	r.Each(func(name, value string) {
 		if values = append(values, value); value == "" && name == "Content-Type" {
 			h[name] = nil // which keeps the server from guessing
@@ -250,7 +253,8 @@ func (x *NetExchange) Send(r *Reply) {
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}, func(name, value string) { h[name] = append(h[name], value) })
 	if bodyAllowed(r.Status) {
-		h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
+		values = append(values, strconv.Itoa(len(r.Body)))
+		h["Content-Length"] = slices.Clip(values[len(values)-1:])
 	} else {
 		delete(h, "Content-Length")
 	}

@@ -110,6 +110,10 @@ func newJudgement(p *plan, x Exchange, n *named) *judgement {
 // reset leaves nothing of the request behind, save room for the next one's texts.
 func (j *judgement) reset() {
 	enter, before, text := j.enter, j.kept.before[:0], j.kept.text[:0]
+	if broken.Is(broken.I4JudgementKept) {
+		*j = judgement{enter: enter, body: j.body, read: j.read}
+		return
+	}
 	*j = judgement{}
 	if j.enter = enter; cap(text) <= roomForTexts {
 		j.kept.before, j.kept.text = before, text

@@ -98,6 +98,7 @@ const (
 	AuditGateOpen
 	AuditRidesBlindly
 	AuditDropsUnseen
+	I4JudgementKept
 )
 
 // Rules is the list `make broken` walks.
@@ -223,4 +224,5 @@ var Rules = []Entry{
 	{AuditGateOpen, "audit-gate-open", "core", "TestAuditGateKeepsRecordsAsTheyAre", "claims are made although the audit log says that it cannot be written"},
 	{AuditRidesBlindly, "audit-rides-blindly", "audit", "TestAuditRidesOnlyWithWhatWasDone", "an audit event is written whatever became of its claim or settle"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
+	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
 }
