@@ -331,11 +331,11 @@ func (c *Claim) lateAt(now time.Time) bool {
 
 // observe starts a step about this claim.
 func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
-	if !c.g.watch.chosen[s.Kind] {
+	if !c.g.watch.at(s.Kind) {
 		return ctx, Ending{}
 	}
 	s.Operation, s.Source, s.Record = c.policy().Operation, c.source, c.id.name
-	return c.g.step(ctx, s)
+	return c.g.begin(ctx, &s)
 }
 
 // fresh is a new record of this request.
@@ -362,6 +362,9 @@ func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
 	}
 	if broken.Is(broken.P5DeadlineFromReply) {
 		first = c.g.clock.now()
+	}
+	if res.Weak {
+		mine.flags |= flagWeak // told by every later write
 	}
 	c.won, c.known, c.rec = true, op.Value, mine
 	c.deadline = first.Add(c.lease - c.margin)

@@ -55,6 +55,9 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
+	if !in.Judged && g.watch.at(StepAnswer) {
+		return doTold(ctx, g, in, codec, fn)
+	}
 	watched := g.hooks.enter()
 	if watched {
 		defer g.hooks.leave()
@@ -117,7 +120,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 	switch {
 	case knows:
 		out = oc.Outcome(c.policy(), v)
-		if (out == Releases || undone) && c.g.watch.chosen[StepSettle] {
+		if (out == Releases || undone) && c.g.watch.at(StepSettle) {
 			f, tells := codec.(FailureCodec[T])
 			c.becauseOf(err, tells && f.Failed(v))
 		}

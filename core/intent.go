@@ -30,6 +30,9 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Judged says that the caller tells the observer of the whole request itself
+	// (StepAnswer), as httpflow does; without it [Do] and [DoBatch] do.
+	Judged bool
 	// Client is the client's address, for the audit log and nothing else. Leave it
 	// empty where it may not be kept.
 	Client string

@@ -39,7 +39,7 @@ const (
 	flagReserved                   // an item of a batch that was never started
 	flagForced                     // somebody chose in writing that it may run again, or settled it for its owner
 	flagTakenOver                  // this claim followed one whose lease ran out
-	flagWeak                       // written through a fallback
+	flagWeak                       // the store called the claim weak: see Result.Weak
 	flagDiscarded                  // buried because it was no longer wanted, not because it expired
 	flagTail                       // a tail of tagged fields follows the head
 )

@@ -91,10 +91,22 @@ func (r *runContext) Err() error {
 }
 
 // Value returns the claim to this package, and else what the request's context
-// holds. Package context asks by it for what can be waited for, too.
+// holds. Package context asks by it for what can be waited for, too: what it
+// would find in the request's context is a context (or nothing), and that
+// question goes to the one that can be.
 func (r *runContext) Value(key any) any {
 	if _, ok := key.(claimKey); ok {
 		return r.claim
 	}
-	return r.made().Value(key)
+	r.mu.Lock()
+	whole, parent := r.whole, r.parent
+	r.mu.Unlock()
+	if whole == nil {
+		v := parent.Value(key)
+		if _, waits := v.(context.Context); v != nil && !waits {
+			return v
+		}
+		whole = r.made()
+	}
+	return whole.Value(key)
 }

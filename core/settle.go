@@ -220,6 +220,11 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 	f := readFound(res)
 	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
+		if res.Weak {
+			c.mu.Lock()
+			p.rec.flags |= flagWeak
+			c.mu.Unlock()
+		}
 		c.tellSettle(ctx, p, w.create, res.Journaled)
 		w.end(w.result, nil)
 	case replyAgain:

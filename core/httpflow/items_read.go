@@ -136,6 +136,9 @@ func (b *itemBatch) named(item json.RawMessage) named {
 
 // observe starts the observer's step of each item.
 func (b *itemBatch) observe() {
+	for i := range b.intents {
+		b.intents[i].Judged = true
+	}
 	guard := b.plan.flow.Guard
 	if !guard.Watches(idem.StepAnswer) {
 		return

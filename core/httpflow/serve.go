@@ -275,6 +275,7 @@ func (j *judgement) verify() (ok bool, err error) {
 
 // do claims, runs, settles and answers, or says why not.
 func (j *judgement) do() error {
+	j.intent.Judged = true
 	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](codec{&j.answer}), j.enter)
 	if j.claim != nil {
 		j.verdict = verdict

@@ -98,6 +98,7 @@ const (
 	AuditGateOpen
 	AuditRidesBlindly
 	AuditDropsUnseen
+	S9RefusedOneByOne
 	I4JudgementKept
 )
 
@@ -223,6 +224,7 @@ var Rules = []Entry{
 	{AuditClaimUnwritten, "audit-claim-unwritten", "core", "TestAuditClaimThatCannotBeWrittenIsNotStarted", "a claim is started although its audit event was refused"},
 	{AuditGateOpen, "audit-gate-open", "core", "TestAuditGateKeepsRecordsAsTheyAre", "claims are made although the audit log says that it cannot be written"},
 	{AuditRidesBlindly, "audit-rides-blindly", "audit", "TestAuditRidesOnlyWithWhatWasDone", "an audit event is written whatever became of its claim or settle"},
+	{S9RefusedOneByOne, "S9-refused-one-by-one", "stores/redisstore", "TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether", "what a server refused for want of a script is sent again one by one"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
 	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
 }
