@@ -122,5 +122,5 @@ func (g *Guard) warnOutage(what string, begin time.Time) {
 
 // warnLease tells the log of a lease that is not being renewed.
 func (g *Guard) warnLease(c *Claim, used float64) {
-	g.log.LogAttrs(&c.run, slog.LevelWarn, "lease is nearly over and not renewed", attrOperation(c), attrKey(c), slog.Float64("used", used))
+	g.log.LogAttrs(c.run, slog.LevelWarn, "lease is nearly over and not renewed", attrOperation(c), attrKey(c), slog.Float64("used", used))
 }

@@ -98,6 +98,7 @@ const (
 	AuditGateOpen
 	AuditRidesBlindly
 	AuditDropsUnseen
+	I1ClaimUsedAgain
 	S9RefusedOneByOne
 	I4JudgementKept
 )
@@ -226,5 +227,6 @@ var Rules = []Entry{
 	{AuditRidesBlindly, "audit-rides-blindly", "audit", "TestAuditRidesOnlyWithWhatWasDone", "an audit event is written whatever became of its claim or settle"},
 	{S9RefusedOneByOne, "S9-refused-one-by-one", "stores/redisstore", "TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether", "what a server refused for want of a script is sent again one by one"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
+	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
 	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
 }
