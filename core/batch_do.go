@@ -142,7 +142,7 @@ func (r *batchRun) Value(key any) any {
 	switch key.(type) {
 	case batchKey:
 		return r
-	case claimKey: // it is of no single claim, and not of one that the batch is claimed under
+	case runKey: // it is of no single claim, and not of one that the batch is claimed under
 		return nil
 	}
 	return r.Context.Value(key)
@@ -153,7 +153,7 @@ func newBatchRun(ctx context.Context, g *Guard, won []Item) *batchRun {
 	r.Context, r.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	for i, at := range won {
 		r.claims[i] = at.Claim
-		context.AfterFunc(&at.Claim.run, func() { r.end(context.Cause(&at.Claim.run)) })
+		context.AfterFunc(at.Claim.run, func() { r.end(context.Cause(at.Claim.run)) })
 	}
 	return r
 }

@@ -76,9 +76,9 @@ type judgement struct {
 	besides bool // it would have been refused, and runs beside
 
 	verdict idem.Verdict
-	err     error       // why, where a refusal has more to say
-	claim   *idem.Claim // of the handler that was entered for this very request
-	running bool        // and that has not returned
+	err     error           // why, where a refusal has more to say
+	entered context.Context // of the handler, where it was entered for this very request
+	running bool            // and that has not returned
 
 	observed idem.Ending
 	watched  bool
@@ -245,7 +245,7 @@ func (j *judgement) verify() (ok bool, err error) {
 func (j *judgement) do() error {
 	j.intent.Judged = true
 	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.enter)
-	if j.claim != nil {
+	if j.entered != nil {
 		j.verdict = verdict
 		if !broken.Is(broken.I6NoVerdict) {
 			j.x.Mark(verdict)
@@ -268,11 +268,10 @@ func (j *judgement) do() error {
 
 // run runs the handler inside its claim.
 func (j *judgement) run(ctx context.Context) (*Reply, error) {
-	j.claim, _ = idem.ClaimFrom(ctx)
-	j.running = true
+	j.entered, j.running = ctx, true
 	j.giveBack()
 	j.x.Fields(&j.kept)
-	if !j.claim.Recorded() {
+	if !idem.Recorded(ctx) {
 		j.x.Mark(idem.Unprotected) // what leaves before it has ended says so, too
 	}
 	var begin time.Time
