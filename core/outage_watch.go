@@ -25,10 +25,15 @@ type outage struct {
 
 	mu      sync.Mutex
 	watched bool // between New and Close
+
+	silence silence // for the janitor
 }
 
 // heard takes note of what came of a call of the store.
 func (o *outage) heard(err error) {
+	if err == nil {
+		o.silence.answered()
+	}
 	switch {
 	case !o.on.Load():
 	case err != nil:
@@ -40,7 +45,7 @@ func (o *outage) heard(err error) {
 
 // heardAll is heard, for calls that were made together.
 func (g *Guard) heardAll(results []OpResult) []OpResult {
-	if g.outage.on.Load() {
+	if g.outage.on.Load() || g.outage.silence.state.Load() != nobodyListens {
 		for i := range results {
 			g.outage.heard(results[i].Err)
 		}
