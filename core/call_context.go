@@ -22,7 +22,7 @@ type callContext struct {
 }
 
 func newCallContext(parent context.Context, step string, limit time.Duration) *callContext {
-	return &callContext{parent: parent, step: step, at: time.Now().Add(limit)}
+	return &callContext{parent: parent, step: step, at: deadlineIn(limit)}
 }
 
 // end ends it: the call is over.
@@ -64,7 +64,7 @@ func (c *callContext) Err() error {
 		return whole.Err()
 	case over:
 		return context.Canceled
-	case time.Until(c.at) <= 0:
+	case deadlineOver(c.at):
 		return context.DeadlineExceeded
 	}
 	return nil
