@@ -48,9 +48,10 @@ func TestThePageShowsWhatWasMeasured(t *testing.T) {
 		rounds:  1,
 	}
 	var b strings.Builder
-	page(&b, []result{r}, "load 1", "load 2", options{rounds: 1})
+	page(&b, []result{r}, machine{2, "9.5 1 1"}, machine{2, "1.5 1 1"}, options{rounds: 1})
 	for _, want := range []string{
-		"1 of 2 budgets", "load 1", "load 2", "| what | µs CPU | runs |", "| a | 2.00 |  |", "| b |  | 10000 |",
+		"1 of 2 budgets", "before: 2 cores for everything, load 9.5 1 1", "load 1.5", "say little", "- B1 (dear): 2.00, must be ≤ 1.00",
+		"| what | µs CPU | runs |", "| a | 2.00 |  |", "| b |  | 10000 |",
 		"| B1 | dear | 2.00 | ≤ 1.00 | **BROKEN** |", "| B2 | cheap | 2.00 | ≤ 3.00 | kept |",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -66,8 +66,8 @@ func run(o options) error {
 		return err
 	}
 	defer stop()
-	began := loadOfTheMachine()
-	fmt.Println(began + "\n")
+	began := theMachine()
+	fmt.Printf("%v\n\n", began)
 	var measured []result
 	var broken []error
 	for _, p := range parts {
@@ -89,7 +89,7 @@ func run(o options) error {
 	if o.docs != "" {
 		err := errors.Join(
 			write(filepath.Join(o.docs, "benchmarks.svg"), func(w io.Writer) { chart(w, measured) }),
-			write(filepath.Join(o.docs, "benchmarks.md"), func(w io.Writer) { page(w, measured, began, loadOfTheMachine(), o) }))
+			write(filepath.Join(o.docs, "benchmarks.md"), func(w io.Writer) { page(w, measured, began, theMachine(), o) }))
 		if err != nil {
 			return err
 		}
