@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -111,13 +112,17 @@ func (s *server) forged(ctx context.Context, framework string) (figure, error) {
 			tokenPath, forgedBody, strings.Repeat("A", 32))
 		_, _ = conn.Write(make([]byte, forgedBody)) // as much as the other side takes
 	}()
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	in := bufio.NewReader(conn)
+	response, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return nil, fmt.Errorf("no answer: %w", err)
 	}
 	if response.StatusCode != http.StatusForbidden {
 		err = fmt.Errorf("answered %d", response.StatusCode)
 	}
+	// Until the server has hung up it may read on.
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	_, _ = io.Copy(io.Discard, in)
 	_ = conn.Close()
 	<-sent
 	t, asked := s.tally()
