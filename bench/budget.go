@@ -99,8 +99,11 @@ func (b budget) shown(all figures) (is, must, verdict string) {
 
 // number has no more digits than one can believe.
 func number(v, limit float64) string {
-	if limit >= 20 && v == math.Trunc(v) || limit >= 1000 {
+	switch {
+	case limit >= 20 && v == math.Trunc(v) || limit >= 1000:
 		return fmt.Sprintf("%.0f", v)
+	case limit != math.Trunc(limit) && limit < 1.1: // 1.03: what is above it has to be seen
+		return fmt.Sprintf("%.3f", v)
 	}
 	return fmt.Sprintf("%.2f", v)
 }
