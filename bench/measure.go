@@ -3,9 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,11 +33,16 @@ type group struct {
 
 // measure measures every row, a round after the other. Rows that are compared
 // stand next to each other, and rounds are short: what slows the machine for a
-// moment slows both.
+// moment slows both. Every other round goes backwards, so that none of two rows is
+// always the one that finds everything warm.
 func (g *group) measure(rounds int, length time.Duration) (figures, error) {
 	all := figures{}
-	for range rounds {
-		for _, r := range g.rows {
+	for n := range rounds {
+		rows := slices.Clone(g.rows)
+		if n%2 == 1 {
+			slices.Reverse(rows)
+		}
+		for _, r := range rows {
 			if err := g.reset(); err != nil {
 				return nil, fmt.Errorf("before %s: %w", r.name, err)
 			}
@@ -132,13 +136,4 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// loadOfTheMachine is what has to be known to read the figures.
-func loadOfTheMachine() string {
-	load := "not told"
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load = strings.Join(strings.Fields(string(b))[:3], " ")
-	}
-	return fmt.Sprintf("%d cores for everything, load %s, %s", runtime.NumCPU(), load, runtime.Version())
 }

@@ -88,13 +88,27 @@ func print(w io.Writer, r result) {
 }
 
 // page writes what was measured as a page of the documentation.
-func page(w io.Writer, measured []result, began, ended string, o options) {
+func page(w io.Writer, measured []result, began, ended machine, o options) {
 	budgets, good := 0, 0
 	for _, r := range measured {
 		budgets, good = budgets+len(r.budgets), good+r.kept()
 	}
 	fmt.Fprintf(w, "# Benchmarks\n\nidem beside its rivals, measured by `make bench`, which writes this page. **%d of %d budgets are kept.**\n\n", good, budgets)
-	fmt.Fprintf(w, "- before: %s\n- after: %s\n\n", began, ended)
+	fmt.Fprintf(w, "- before: %s\n- after: %s\n", began, ended)
+	if began.busy() {
+		fmt.Fprint(w, "\n**Others were at work on this machine: the times of this run say little.** Counts stand.\n")
+	}
+	if good < budgets {
+		fmt.Fprint(w, "\nNot kept in this run:\n\n")
+	}
+	for _, r := range measured {
+		for _, b := range r.budgets {
+			if is, must, verdict := b.shown(r.figures); verdict != isKept {
+				fmt.Fprintf(w, "- %s (%s): %s, must be %s\n", b.name, b.says, is, must)
+			}
+		}
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, `## How to read it
 
 - Every figure is the middle of up to %d rounds. Rows of a table are measured in turns, a short round of each after the other, so that a busy neighbour slows all of them alike; a ratio or a difference is taken within each round, and its middle is shown. So compare what stands in one table, and nothing with another machine.

@@ -55,7 +55,7 @@ var parts = []part{
 	},
 	{
 		name: "waiting", title: "Duplicates that wait", budgets: waitingBudgets, most: 5,
-		about: "1,000 requests with one key in a process, while another process runs it, over Redis. They wait 1.25 s, more than two poll intervals; the times are from the settle's return to each duplicate's answer. Of the store calls one is the claim that met the run and one brings the answer; the others are looks.",
+		about: "1,000 requests with one key in a process, while another process runs it, over Redis. They wait 1.25 s, more than two poll intervals; the times are from the beginning of the settle to each duplicate's answer. Of the store calls one is the claim that met the run and one brings the answer; the others are looks.",
 		open:  waitingRows,
 	},
 	{

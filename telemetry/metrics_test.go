@@ -15,8 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/stores/memstore"
+	"github.com/go-idem/idem/telemetry"
 )
 
 // faulty is a store that can be told to fail the calls of one step.
@@ -148,6 +154,59 @@ func TestErrorTypeAgreesOnSpanAndMetric(t *testing.T) {
 	}
 	if list := lines(t, l.read); onSpan == "" || list["idem.tokens.issued{{token}}error.type="+onSpan+",idem.operation="+operation] != 1 {
 		t.Errorf("the span says %q, the metrics %v", onSpan, list)
+	}
+}
+
+// error.type is one of a closed list, and where a step has both a span and a metric
+// that says it, they say the same.
+func TestErrorTypeIsOneOfAList(t *testing.T) {
+	page, err := os.ReadFile("../docs/how-to/jaeger.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom " + rawBody)
+	for _, row := range []struct {
+		step   idem.StepKind
+		result idem.StepResult
+		want   string
+	}{
+		{idem.StepClaim, idem.StepResult{Verdict: idem.Unavailable}, "unavailable"},
+		{idem.StepSettle, idem.StepResult{Result: "stale", Err: boom}, "claim_lost"},
+		{idem.StepSettle, idem.StepResult{Result: "retry", Err: boom}, "settle_pending"},
+		{idem.StepReplay, idem.StepResult{Err: boom}, "unreadable"},
+		{idem.StepReconcile, idem.StepResult{Result: "gave-up"}, "gave_up"},
+		{idem.StepReconcile, idem.StepResult{Result: "error", Err: boom}, "resolver"},
+		{idem.StepIssue, idem.StepResult{Err: boom}, "issue_refused"},
+		{idem.StepIssue, idem.StepResult{Err: idem.ErrUnavailable}, "unavailable"},
+		{idem.StepRun, idem.StepResult{Err: boom}, ""}, // it belongs to the server's span
+		{idem.StepClaim, idem.StepResult{Verdict: idem.Conflict}, ""},
+		{idem.StepReplay, idem.StepResult{Verdict: idem.Replayed}, ""},
+	} {
+		rec, read := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
+		tel, err := telemetry.New(telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(rec))),
+			telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(read))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, end := tel.Start(t.Context(), idem.Step{Kind: row.step, Operation: operation})
+		end(row.result)
+		got := ""
+		for _, a := range rec.Ended()[0].Attributes() {
+			if a.Key == "error.type" {
+				got = a.Value.AsString()
+			}
+		}
+		if got != row.want || (rec.Ended()[0].Status().Code == codes.Error) != (got != "") {
+			t.Errorf("%s, %+v: error.type %q, status %v; want %q", row.step, row.result, got, rec.Ended()[0].Status(), row.want)
+		}
+		for line := range lines(t, read) {
+			if strings.HasPrefix(line, "idem.tokens.issued") && !strings.Contains(line, "error.type="+got+",") {
+				t.Errorf("the span says %q, the metric %s", got, line)
+			}
+		}
+		if got != "" && !strings.Contains(string(page), "`"+got+"`") {
+			t.Errorf("docs/how-to/jaeger.md does not list %s", got)
+		}
 	}
 }
 

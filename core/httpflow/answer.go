@@ -102,7 +102,7 @@ func (j *judgement) end() {
 		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",
 			slog.String("idem.operation", j.plan.policy.Operation), slog.String("idem.verdict", j.verdict.String()))
 	}
-	*j = judgement{enter: j.enter}
+	j.reset()
 	judgements.Put(j)
 }
 

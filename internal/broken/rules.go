@@ -101,6 +101,7 @@ const (
 	I1ClaimUsedAgain
 	S9RefusedOneByOne
 	S8JanitorKeepsOn
+	I4JudgementKept
 )
 
 // Rules is the list `make broken` walks.
@@ -229,4 +230,5 @@ var Rules = []Entry{
 	{S9RefusedOneByOne, "S9-refused-one-by-one", "stores/redisstore", "TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether", "what a server refused for want of a script is sent again one by one"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
 	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
+	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
 }
