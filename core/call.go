@@ -13,9 +13,9 @@ import (
 func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *Op) (Result, error) {
 	var end Ending
 	if g.steps {
-		var cancel context.CancelFunc
-		ctx, cancel = g.bounded(ctx, step, limit)
-		defer cancel()
+		bounded := g.bounded(ctx, step, limit)
+		defer bounded.end()
+		ctx = bounded
 	}
 	if g.watch.at(StepStore) {
 		ctx, end = g.step(ctx, Step{Kind: StepStore, Call: step, Store: g.describe.Name})
@@ -33,14 +33,15 @@ func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *
 
 // bounded is the context of a call of a store that is not in this process, or of
 // an exchange with it.
-func (g *Guard) bounded(ctx context.Context, step string, limit time.Duration) (context.Context, context.CancelFunc) {
-	if !broken.Is(broken.P7SettleAttached) {
-		ctx = context.WithoutCancel(ctx)
-	}
+func (g *Guard) bounded(ctx context.Context, step string, limit time.Duration) *callContext {
 	if g.describe.Local { // behind a decorator, which may be slow; a busy machine is, too
 		limit = max(limit, settleWait)
 	}
-	return context.WithTimeout(WithStoreStep(ctx, step), limit)
+	bounded := newCallContext(ctx, step, limit)
+	if broken.Is(broken.P7SettleAttached) {
+		bounded.whole, bounded.stop = context.WithDeadline(WithStoreStep(ctx, step), bounded.at)
+	}
+	return bounded
 }
 
 // askTries is how often a call is made before its outcome stays unknown.
@@ -50,7 +51,10 @@ const askTries = 3
 // bytes, where it is not: an error says only that nothing is known.
 func (g *Guard) ask(ctx context.Context, step string, op *Op) (res Result, err error) {
 	for try := 1; ; try++ {
-		if res, err = g.call(ctx, step, g.describe.WorstCall, op); err == nil || try == askTries || broken.Is(broken.S9NoAskAgain) {
+		if res, err = g.call(ctx, step, g.describe.WorstCall, op); err != nil {
+			op.unsure = true
+		}
+		if err == nil || try == askTries || broken.Is(broken.S9NoAskAgain) {
 			return res, err
 		}
 	}

@@ -78,3 +78,9 @@ func (c *clock) adjust(ctx context.Context, s Store) error {
 	c.anchor.Store(&anchor{host: before.Add(after.Sub(before) / 2), store: told})
 	return nil
 }
+
+// The contexts of store calls end as all contexts do, by the machine's own clock,
+// whatever clock the guard was given.
+
+func deadlineIn(limit time.Duration) time.Time { return time.Now().Add(limit) }
+func deadlineOver(at time.Time) bool           { return time.Until(at) <= 0 }

@@ -173,7 +173,7 @@ func (r *runContext) Value(key any) any {
 	r.mu.Unlock()
 	if whole == nil {
 		v := parent.Value(key)
-		if _, waits := v.(context.Context); v != nil && !waits {
+		if !asksToWait(key, v) {
 			return v
 		}
 		whole = r.made()

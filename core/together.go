@@ -105,9 +105,9 @@ func (g *Guard) callMany(ctx context.Context, limit time.Duration, ops []Op) []O
 // exchange is one Apply, bounded like a call: see Guard.call.
 func (g *Guard) exchange(ctx context.Context, limit time.Duration, ops []Op) []OpResult {
 	if g.steps {
-		var cancel context.CancelFunc
-		ctx, cancel = g.bounded(ctx, ops[0].Step, limit)
-		defer cancel()
+		bounded := g.bounded(ctx, ops[0].Step, limit)
+		defer bounded.end()
+		ctx = bounded
 	}
 	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: ops[0].Step, Store: g.describe.Name, Items: len(ops)})
 	if !g.steps {
