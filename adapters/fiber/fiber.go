@@ -38,7 +38,6 @@ func (x exchange) Method() string                { return x.Ctx.Method() }
 func (x exchange) Path() string                  { return utils.UnsafeString(x.Request().URI().PathOriginal()) }
 func (x exchange) RawQuery() string              { return utils.UnsafeString(x.Request().URI().QueryString()) }
 func (x exchange) Header(n string) []string      { return httpflow.Lines(x.Request().Header.PeekAll(n)) }
-func (x exchange) PathValue(n string) string     { return httpflow.Unescaped(x.Params(n)) }
 func (x exchange) RemoteAddr() string            { return x.IP() }
 func (x exchange) Native() any                   { return x.Ctx }
 func (x exchange) SetBody(b *httpflow.Body)      { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
@@ -48,6 +47,12 @@ func (x exchange) Mark(v httpflow.Verdict)       { x.Set(httpflow.StatusHeader, 
 func (x exchange) Release()                      {} // the server sends it once the chain has returned
 func (x exchange) Drop()                         { x.Response().ResetBody() }
 func (x exchange) Fields(f httpflow.FieldReader) { x.Response().Header.VisitAll(httpflow.Lent(f)) }
+func (x exchange) PathValue(n string) string {
+	if x.App().Config().UnescapePath { // Fiber has undone it; twice, two paths could be one key
+		return x.Params(n)
+	}
+	return httpflow.Unescaped(x.Params(n))
+}
 func (x exchange) Body() (io.Reader, int64) {
 	if x.Request().IsBodyStream() {
 		return x.Ctx.Context().RequestBodyStream(), int64(x.Request().Header.ContentLength())
