@@ -51,8 +51,8 @@ fmt: ## format every Go file
 	@$(sources) | xargs gofmt -w
 
 bench: ## run the benchmarks, and write docs/reference/benchmarks.md: idem beside its rivals
-	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./stores/... ./adapters/...
-	@if [ -f bench/main.go ]; then $(GO) run ./bench -docs docs/reference; fi
+	$(GO) test -run '^$$' -bench . -benchtime 200ms -benchmem ./core/... ./stores/... ./adapters/... ./telemetry
+	$(GO) run ./bench -docs docs/reference
 
 conformance: ## play every statement on every adapter and store, and write docs/reference/conformance.md
 	@rm -f bin/conformance.jsonl; mkdir -p bin
@@ -62,8 +62,9 @@ conformance: ## play every statement on every adapter and store, and write docs/
 frontend: ## build dist/ of idem.js, check sizes and package, and print each file's integrity value
 	@cd frontend && npm ci --no-audit --no-fund --silent && npm run --silent build && npm run --silent size && npm run --silent package && npm run --silent integrity
 
-bench-check: ## fail on a broken budget that does not depend on the machine: allocations, round trips, bytes
+bench-check: ## fail on a broken budget: a count at all, a time by more than a quarter in its best round
 	$(GO) test -count=1 -v -run Budget ./bench
+	$(GO) run ./bench -check -rounds 7 -for 40ms
 
 examples: ## build every example and have the shop check itself on each store and adapter
 	$(GO) build -o bin/ ./examples/...
@@ -80,7 +81,8 @@ jaeger_program = $(jaeger_cache)/jaeger-$(jaeger_version)
 
 jaeger: ## start a real Jaeger on loopback, built once into your cache folder
 	@[ -x $(jaeger_program) ] || { echo "building Jaeger $(jaeger_version) into $(jaeger_cache) (several minutes, once)"; mkdir -p $(jaeger_cache); \
-	cd tools && GOWORK=off $(GO) build -modfile=jaeger/jaeger.mod -trimpath -ldflags '-s -w' -o $(jaeger_program) github.com/jaegertracing/jaeger/cmd/jaeger; }
+	cd tools && GOWORK=off $(GO) build -modfile=jaeger/jaeger.mod -trimpath -ldflags '-s -w' -o $(jaeger_cache)/building-$(jaeger_version) github.com/jaegertracing/jaeger/cmd/jaeger && \
+	mv $(jaeger_cache)/building-$(jaeger_version) $(jaeger_program); }
 	@echo "Jaeger: API on http://127.0.0.1:16686, spans to http://127.0.0.1:4318; Ctrl-C ends it"
 	@exec $(jaeger_program) --config examples/tracing/jaeger.yaml
 

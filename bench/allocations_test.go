@@ -29,8 +29,8 @@ func TestBudgetOfAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%.1f allocations a claim", f.Allocs)
-	if f.Allocs > 9 {
-		t.Errorf("%.1f allocations a claim, the budget is 9", f.Allocs)
+	t.Logf("%.1f allocations a claim", f[allocs])
+	if f[allocs] > 9 {
+		t.Errorf("%.1f allocations a claim, the budget is 9", f[allocs])
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -10,73 +11,114 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/go-idem/idem/internal/redistest"
 )
 
 func main() {
-	rounds := flag.Int("rounds", 15, "how often each row is measured; the median counts")
-	length := flag.Duration("for", 60*time.Millisecond, "how long a row is measured each time")
-	only := flag.String("only", "", "measure one part: memory, redis or http-redis")
-	docs := flag.String("docs", "", "write benchmarks.md and benchmarks.svg into this folder, too")
+	if served() {
+		return
+	}
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 15, "how often each row is measured; the median counts")
+	flag.DurationVar(&o.length, "for", 60*time.Millisecond, "how long a row is measured each time")
+	flag.StringVar(&o.only, "only", "", "measure some parts, with commas between them: "+strings.Join(partNames(), ", "))
+	flag.StringVar(&o.docs, "docs", "", "write benchmarks.md and benchmarks.svg into this folder, too")
+	flag.BoolVar(&o.check, "check", false, "fail on a budget that the best round misses by more than a quarter, or a count at all")
 	flag.Parse()
-	if err := run(*rounds, *length, *only, *docs); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// part is a group of rows with what is promised about it.
-type part struct {
-	name, title string
-	open        func(ctx context.Context, addr string) (*group, error)
-	budgets     []budget
+type options struct {
+	rounds     int
+	length     time.Duration
+	only, docs string
+	check      bool
 }
 
-var parts = []part{
-	{"memory", "In this process, without a network", func(context.Context, string) (*group, error) { return memoryRows() }, memoryBudgets},
-	{"http-redis", "Whole requests, records in Redis", redisHTTPRows, redisHTTPBudgets},
-	{"redis", "The store on Redis", redisRows, redisBudgets},
+func (o options) measures(p part) bool {
+	if o.only == "" {
+		return true
+	}
+	for name := range strings.SplitSeq(o.only, ",") {
+		if name == p.name {
+			return true
+		}
+	}
+	return false
 }
 
-func run(rounds int, length time.Duration, only, docs string) error {
+func run(o options) error {
+	for name := range strings.SplitSeq(o.only, ",") {
+		if name != "" && !strings.Contains(" "+strings.Join(partNames(), " ")+" ", " "+name+" ") {
+			return fmt.Errorf("there is no part %q: %s", name, strings.Join(partNames(), ", "))
+		}
+	}
+	if err := manyFiles(); err != nil {
+		return err
+	}
 	addr, stop, err := redistest.Launch()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	began := loadOfTheMachine()
-	fmt.Println(began)
+	began := theMachine()
+	fmt.Printf("%v\n\n", began)
 	var measured []result
+	var broken []error
 	for _, p := range parts {
-		if only != "" && only != p.name {
+		if !o.measures(p) {
 			continue
 		}
-		r, err := p.measure(addr, rounds, length)
+		start := time.Now()
+		r, err := p.measure(addr, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		print(os.Stdout, r)
+		fmt.Printf("(%s took %.0f s)\n\n", p.name, time.Since(start).Seconds())
+		measured = append(measured, r)
+		for _, b := range p.budgets {
+			broken = append(broken, b.check(r.figures))
+		}
+	}
+	if o.docs != "" {
+		err := errors.Join(
+			write(filepath.Join(o.docs, "benchmarks.svg"), func(w io.Writer) { chart(w, measured) }),
+			write(filepath.Join(o.docs, "benchmarks.md"), func(w io.Writer) { page(w, measured, began, theMachine(), o) }))
 		if err != nil {
 			return err
 		}
-		print(os.Stdout, r.figures, r.rows, p.budgets)
-		measured = append(measured, r)
 	}
-	if docs == "" {
-		return nil
+	if err := errors.Join(broken...); err != nil && o.check {
+		return fmt.Errorf("budgets are broken:\n%w", err)
 	}
-	if err := write(filepath.Join(docs, "benchmarks.svg"), func(w io.Writer) { chart(w, measured) }); err != nil {
-		return err
-	}
-	return write(filepath.Join(docs, "benchmarks.md"), func(w io.Writer) {
-		page(w, measured, strings.TrimSpace(began), strings.TrimSpace(loadOfTheMachine()), rounds, length)
-	})
+	return nil
 }
 
-func (p part) measure(addr string, rounds int, length time.Duration) (result, error) {
+// measure begins with an empty server: parts have name keys of their own.
+func (p part) measure(addr string, o options) (result, error) {
+	if err := empty(addr); err != nil {
+		return result{}, err
+	}
 	group, err := p.open(context.Background(), addr)
 	if err != nil {
 		return result{}, err
 	}
 	defer group.end()
+	rounds, length := p.turns(o)
 	all, err := group.measure(rounds, length)
-	return result{p, group.rows, all}, err
+	return result{p, group.rows, all, rounds, length}, err
+}
+
+func empty(addr string) error {
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	return c.FlushAll(context.Background()).Err()
 }
 
 func write(path string, by func(io.Writer)) error {

@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,8 +18,10 @@ type row struct {
 	calls   int // what one do counts as
 	most    int // how often do may be called before the next reset; 0: as often as there is time for
 	do      func(i int) error
-	// or, for a program that measures itself:
-	itself func(length time.Duration) (perSecond float64, err error)
+	counts  map[quantity]func() uint64 // what else is counted, for a call each
+	after   func() error               // what is tidied up once do was measured, and not measured
+	// or, for work that measures itself:
+	itself func(length time.Duration) (figure, error)
 }
 
 // group is rows that are measured in turns.
@@ -31,26 +31,20 @@ type group struct {
 	end   func()
 }
 
-// figure is what came out for a row.
-type figure struct {
-	PerSecond float64
-	Micros    float64 // from beginning to end, for one caller
-	CPU       float64 // microseconds of this process a call
-	Allocs    float64 // a call
-}
-
-// figures are what came out for each row, round by round.
-type figures map[string][]figure
-
 // measure measures every row, a round after the other. Rows that are compared
 // stand next to each other, and rounds are short: what slows the machine for a
-// moment slows both.
+// moment slows both. Every other round goes backwards, so that none of two rows is
+// always the one that finds everything warm.
 func (g *group) measure(rounds int, length time.Duration) (figures, error) {
 	all := figures{}
-	for range rounds {
-		for _, r := range g.rows {
+	for n := range rounds {
+		rows := slices.Clone(g.rows)
+		if n%2 == 1 {
+			slices.Reverse(rows)
+		}
+		for _, r := range rows {
 			if err := g.reset(); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("before %s: %w", r.name, err)
 			}
 			f, err := r.measure(length)
 			if err != nil {
@@ -62,54 +56,20 @@ func (g *group) measure(rounds int, length time.Duration) (figures, error) {
 	return all, nil
 }
 
-// median is a row's figure in the middle of its rounds; 0 where it has none.
-func (f figures) median(row string, of func(figure) float64) float64 {
-	values := make([]float64, len(f[row]))
-	for i, one := range f[row] {
-		values[i] = of(one)
-	}
-	return middle(values)
-}
-
-// ratio is the middle of the rounds' ratios of two rows.
-func (f figures) ratio(a, b string, of func(figure) float64) float64 {
-	values := make([]float64, min(len(f[a]), len(f[b])))
-	for i := range values {
-		values[i] = of(f[a][i]) / of(f[b][i])
-	}
-	return middle(values)
-}
-
-// more is the middle of the rounds' differences of two rows.
-func (f figures) more(a, b string, of func(figure) float64) float64 {
-	values := make([]float64, min(len(f[a]), len(f[b])))
-	for i := range values {
-		values[i] = of(f[a][i]) - of(f[b][i])
-	}
-	return middle(values)
-}
-
-func middle(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
 // measure has a row's callers work for so long.
 func (r row) measure(length time.Duration) (figure, error) {
 	if r.itself != nil {
-		perSecond, err := r.itself(length)
-		return figure{PerSecond: perSecond}, err
+		return r.itself(length)
 	}
 	var made, next atomic.Int64
 	var failed atomic.Pointer[error]
 	var all sync.WaitGroup
 	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	cpu, began := cpuTime(), time.Now()
+	counted := map[quantity]uint64{}
+	for q, now := range r.counts {
+		counted[q] = now()
+	}
+	before, began := spentNow(), time.Now()
 	for range r.callers {
 		all.Go(func() {
 			for n := 0; ; n++ {
@@ -121,7 +81,8 @@ func (r row) measure(length time.Duration) (figure, error) {
 					return
 				}
 				if err := r.do(i); err != nil {
-					failed.CompareAndSwap(nil, &err)
+					first := err // err itself would be made anew on the heap for every call
+					failed.CompareAndSwap(nil, &first)
 					return
 				}
 				made.Add(1)
@@ -129,18 +90,43 @@ func (r row) measure(length time.Duration) (figure, error) {
 		})
 	}
 	all.Wait()
-	took, spent := time.Since(began), cpuTime()-cpu
-	runtime.ReadMemStats(&after)
+	took, after := time.Since(began), spentNow()
+	if r.after != nil {
+		if err := r.after(); err != nil {
+			return nil, err
+		}
+	}
 	if err := failed.Load(); err != nil {
-		return figure{}, *err
+		return nil, *err
 	}
 	calls := float64(made.Load()) * float64(cmp.Or(r.calls, 1))
+	f := after.since(before, took, r.callers, calls)
+	for q, now := range r.counts {
+		f[q] = float64(now()-counted[q]) / calls
+	}
+	return f, nil
+}
+
+// spent is what a process has used so far.
+type spent struct {
+	CPU     time.Duration // of all cores
+	Mallocs uint64
+}
+
+func spentNow() spent {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return spent{cpuTime(), m.Mallocs}
+}
+
+// since is the figure of so many calls by so many callers.
+func (s spent) since(before spent, took time.Duration, callers int, calls float64) figure {
 	return figure{
-		PerSecond: calls / took.Seconds(),
-		Micros:    took.Seconds() * 1e6 * float64(r.callers) / calls,
-		CPU:       spent.Seconds() * 1e6 / calls,
-		Allocs:    float64(after.Mallocs-before.Mallocs) / calls,
-	}, nil
+		perSecond: calls / took.Seconds(),
+		micros:    took.Seconds() * 1e6 * float64(callers) / calls,
+		cpu:       (s.CPU - before.CPU).Seconds() * 1e6 / calls,
+		allocs:    float64(s.Mallocs-before.Mallocs) / calls,
+	}
 }
 
 // cpuTime is what this process has used of all cores.
@@ -150,13 +136,4 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// loadOfTheMachine is what has to be known to read the figures.
-func loadOfTheMachine() string {
-	load := "not told"
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load = strings.Join(strings.Fields(string(b))[:3], " ")
-	}
-	return fmt.Sprintf("%d cores for everything, load %s, %s\n\n", runtime.NumCPU(), load, runtime.Version())
 }

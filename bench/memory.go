@@ -26,6 +26,9 @@ const (
 	againRival = "fiber v2's middleware, replay"
 	againCore  = "idem: key, fingerprint, replay"
 	againOurs  = "idem on fiber v2, replay"
+	firstQueue = "watermill's deduplicator, first"
+	againQueue = "watermill's deduplicator, repeat (dropped)"
+	nameRow    = "name the record of a key"
 	verifyRow  = "verify a token (two MACs), name its record"
 	issueRow   = "issue a token"
 	forgedRow  = "verify a forged token"
@@ -42,6 +45,20 @@ const (
 	// storage cannot be emptied, and takes out what is over every ten seconds.
 	rivalLife = 2 * time.Second
 )
+
+var memoryBudgets = []budget{
+	atMost("B1", "no key sent: µs of CPU more than bare", more(noKeyOurs, bareFiber, cpu), 0.12),
+	atMost("B1", "no key sent: allocations more than bare", more(noKeyOurs, bareFiber, allocs), 1).count(),
+	atMost("B2", "first: CPU, × fiber v2's middleware on fiber", ratio(firstCore, firstRival, cpu), 1.3),
+	atMost("B2", "first: allocations, × fiber v2's middleware", ratio(firstCore, firstRival, allocs), 1.3).count(),
+	atMost("B2", "first with a token verified: CPU, × fiber v2's middleware on fiber", ratio(firstToken, firstRival, cpu), 1.6),
+	atMost("B2", "replay: CPU, × fiber v2's middleware on fiber", ratio(againCore, againRival, cpu), 1.2),
+	atMost("B2", "replay: allocations, × fiber v2's middleware", ratio(againCore, againRival, allocs), 1.2).count(),
+	atMost("B3", "verify a token: µs of CPU more than a key's name", more(verifyRow, nameRow, cpu), 0.6),
+	atMost("B3", "verify a token: allocations more than a key's name", more(verifyRow, nameRow, allocs), 0.05).count(),
+	atMost("B3", "issue a token: µs of CPU", one(issueRow, cpu), 1.2),
+	atMost("B14", "a forged token: µs of CPU", one(forgedRow, cpu), 2),
+}
 
 // keys are 36 characters long, as fiber's middleware wants them.
 func keys(n int) []string {
@@ -195,6 +212,12 @@ func memoryRows() (*group, error) {
 			return b.do(b.keys[0], "", want)
 		}},
 		{name: againOurs, callers: 1, do: play(&b.ours, 201, same(ours))},
+		{name: firstQueue, callers: 1, most: turn, do: deduplicates(func() int { used++; return int(used) }, true)},
+		{name: againQueue, callers: 1, do: deduplicates(func() int { return 0 }, false)},
+		{name: nameRow, callers: 1, do: func(i int) error {
+			_, err := b.guard.Verify(context.Background(), idem.Intent{Operation: operation, Scope: "alice", Key: b.keys[i%turn]})
+			return err
+		}},
 		{name: verifyRow, callers: 1, do: func(i int) error {
 			token, err := idem.ParseToken(b.tokens[i%turn])
 			if err == nil {

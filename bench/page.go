@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // result is what came out for a part.
@@ -15,67 +15,145 @@ type result struct {
 	part
 	rows    []row
 	figures figures
+	rounds  int
+	length  time.Duration
+}
+
+// table is what is shown of the rows: a line each, the first with the titles. A
+// column that no row has is left out, a figure that a row does not have is empty.
+func (r result) table() [][]string {
+	lines := make([][]string, len(r.rows)+1)
+	lines[0] = []string{"what"}
+	for i, one := range r.rows {
+		lines[i+1] = []string{one.name}
+	}
+	for _, c := range columns {
+		if !slices.ContainsFunc(r.rows, func(one row) bool { _, ok := r.figures.median(one.name, c.quantity); return ok }) {
+			continue
+		}
+		lines[0] = append(lines[0], string(c.quantity))
+		for i, one := range r.rows {
+			cell := ""
+			if v, ok := r.figures.median(one.name, c.quantity); ok {
+				cell = strconv.FormatFloat(v, 'f', c.digits, 64)
+			}
+			lines[i+1] = append(lines[i+1], cell)
+		}
+	}
+	return lines
+}
+
+// verdicts is what is shown of the budgets.
+func (r result) verdicts() [][]string {
+	lines := [][]string{{"", "budget", "is", "must be", "verdict"}}
+	for _, b := range r.budgets {
+		is, must, verdict := b.shown(r.figures)
+		lines = append(lines, []string{b.name, b.says, is, must, verdict})
+	}
+	return lines
+}
+
+// kept counts the budgets that are kept.
+func (r result) kept() (n int) {
+	for _, b := range r.budgets {
+		if _, verdict := b.judge(r.figures); verdict == isKept {
+			n++
+		}
+	}
+	return n
+}
+
+// print writes a part for a terminal.
+func print(w io.Writer, r result) {
+	fmt.Fprintf(w, "%s\n\n", r.title)
+	for _, lines := range [][][]string{r.table(), r.verdicts()} {
+		wide := make([]int, len(lines[0]))
+		for _, line := range lines {
+			for i, cell := range line {
+				wide[i] = max(wide[i], utf8.RuneCountInString(cell))
+			}
+		}
+		for _, line := range lines {
+			for i, cell := range line {
+				pad := strings.Repeat(" ", wide[i]-utf8.RuneCountInString(cell))
+				if number := i > 0 && len(cell) < 16; number {
+					cell, pad = pad+cell, ""
+				}
+				fmt.Fprint(w, cell+pad+"  ")
+			}
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 // page writes what was measured as a page of the documentation.
-func page(w io.Writer, measured []result, began, ended string, rounds int, length time.Duration) {
-	fmt.Fprintf(w, "# Benchmarks\n\n`make bench` measures idem beside its rivals and writes this page. Every figure is the middle of %d rounds of %v, "+
-		"in turns and in one run, so that a busy neighbour slows all of them alike. Compare what stands in one table, and nothing with another machine.\n\n"+
-		"- before: %s\n- after: %s\n\n", rounds, length, began, ended)
-	fmt.Fprint(w, "µs CPU is the user and system time of the measuring process (getrusage), not of Redis. A budget that says BROKEN is one that this version does not keep.\n\n"+
-		"![microseconds of CPU a call](benchmarks.svg)\n")
+func page(w io.Writer, measured []result, began, ended machine, o options) {
+	budgets, good := 0, 0
 	for _, r := range measured {
-		fmt.Fprintf(w, "\n## %s\n\n| what | a second | µs | µs CPU | allocations |\n|---|--:|--:|--:|--:|\n", r.title)
-		for _, one := range r.rows {
-			fmt.Fprintf(w, "| %s | %.0f |", one.name, r.figures.median(one.name, perSecond))
-			if one.itself != nil {
-				fmt.Fprintln(w, " | | |")
-				continue
-			}
-			fmt.Fprintf(w, " %.2f | %.2f | %.1f |\n", r.figures.median(one.name, micros), r.figures.median(one.name, cpu), r.figures.median(one.name, allocs))
-		}
-		fmt.Fprint(w, "\n| budget | | is | must be | |\n|---|---|--:|--:|---|\n")
+		budgets, good = budgets+len(r.budgets), good+r.kept()
+	}
+	fmt.Fprintf(w, "# Benchmarks\n\nidem beside its rivals, measured by `make bench`, which writes this page. **%d of %d budgets are kept.**\n\n", good, budgets)
+	fmt.Fprintf(w, "- before: %s\n- after: %s\n", began, ended)
+	if began.busy() {
+		fmt.Fprint(w, "\n**Others were at work on this machine: the times of this run say little.** Counts stand.\n")
+	}
+	if good < budgets {
+		fmt.Fprint(w, "\nNot kept in this run:\n\n")
+	}
+	for _, r := range measured {
 		for _, b := range r.budgets {
-			is, must, verdict := b.value(r.figures)
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", b.name, b.says, is, must, verdict)
-		}
-	}
-}
-
-// chart draws the µs of CPU of every row as bars, each part to its own scale.
-func chart(w io.Writer, measured []result) {
-	const left, wide, line = 330, 380, 22
-	height := 10
-	for _, r := range measured {
-		height += line * (len(r.rows) + 2)
-	}
-	fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>Microseconds of CPU a call</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", left+wide+80, height)
-	y := 10
-	for _, r := range measured {
-		shown := slices.DeleteFunc(slices.Clone(r.rows), func(one row) bool { return one.itself != nil })
-		most := 0.0
-		for _, one := range shown {
-			most = max(most, r.figures.median(one.name, cpu))
-		}
-		y += line
-		fmt.Fprintf(w, "<text x=\"8\" y=\"%d\" font-weight=\"bold\">%s, µs of CPU a call</text>\n", y, text(r.title))
-		for _, one := range shown {
-			y += line
-			v, fill := r.figures.median(one.name, cpu), "#9aa5b1"
-			if strings.HasPrefix(one.name, "idem") {
-				fill = "#1f6feb"
+			if is, must, verdict := b.shown(r.figures); verdict != isKept {
+				fmt.Fprintf(w, "- %s (%s): %s, must be %s\n", b.name, b.says, is, must)
 			}
-			long := v / cmp.Or(most, 1) * wide
-			fmt.Fprintf(w, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"14\" fill=\"%s\"/><text x=\"%.1f\" y=\"%d\">%.2f</text>\n",
-				left-8, y, text(one.name), left, y-12, long, fill, left+long+5, y, v)
 		}
-		y += line / 2
 	}
-	fmt.Fprintln(w, "</svg>")
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, `## How to read it
+
+- Every figure is the middle of up to %d rounds. Rows of a table are measured in turns, a short round of each after the other, so that a busy neighbour slows all of them alike; a ratio or a difference is taken within each round, and its middle is shown. So compare what stands in one table, and nothing with another machine.
+- *µs* is what one caller waits. *µs CPU* is the user and system time of the measured process (getrusage): of this program, or, where a server is measured, of the server's process alone. Redis and the load are not in it. *a second* is the machine's more than ours: it is shown, and promised only as a ratio.
+- A budget is a promise of the design. %s means that this version, on this machine and in this run, does not keep it. A load above the number of cores makes times longer and their ratios less sure; counts (allocations, round trips, bytes, store calls) are the same on any machine, and `+"`make bench-check`"+` fails on them.
+
+![microseconds of CPU a call](benchmarks.svg)
+`, o.rounds, isBroken)
+	for _, r := range measured {
+		fmt.Fprintf(w, "\n## %s\n\n%s %s\n", r.title, r.about, roundsSay(r))
+		markdown(w, r.table(), 1)
+		markdown(w, r.verdicts(), 2)
+	}
+	fmt.Fprint(w, "\nWhich rivals, in which versions, and why these: [0009](../adr/0009-rivals-in-benchmarks.md). One part alone: `go run ./bench -only memory`.\n")
 }
 
-func text(s string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s))
-	return b.String()
+func roundsSay(r result) string {
+	if r.rows[0].itself != nil {
+		return fmt.Sprintf("(%s.)", count(r.rounds, "round"))
+	}
+	return fmt.Sprintf("(%s of %v.)", count(r.rounds, "round"), r.length)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// markdown writes a table whose columns after the first few are numbers.
+func markdown(w io.Writer, lines [][]string, words int) {
+	if len(lines) < 2 {
+		return
+	}
+	fmt.Fprintf(w, "\n| %s |\n|", strings.Join(lines[0], " | "))
+	for i := range lines[0] {
+		if i < words || lines[0][i] == "verdict" {
+			fmt.Fprint(w, "---|")
+		} else {
+			fmt.Fprint(w, "--:|")
+		}
+	}
+	fmt.Fprintln(w)
+	for _, line := range lines[1:] {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(line, " | "))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,16 @@ const (
 	wholeBatch  = "idem ClaimBatch, SettleBatch of 100"
 )
 
+var redisBudgets = []budget{
+	atLeast("B5", "256 callers: claims a second, × SetNX", ratio(oursCrowd, rivalCrowd, perSecond), 2.5),
+	atLeast("B5", "256 callers: claims a second, × redis-benchmark -P 64", ratio(oursCrowd, serverLimit, perSecond), 0.55),
+	atMost("B5", "256 callers: µs of CPU a claim", one(oursCrowd, cpu), 3.5),
+	atMost("B5", "256 callers: allocations a claim", one(oursCrowd, allocs), 9).count(),
+	atMost("B5", "256 callers: µs of CPU that Guard.Claim adds to it", more(claimCrowd, oursCrowd, cpu), 1),
+	atMost("B5", "one caller: time, × SetNX", ratio(oursAlone, rivalAlone, micros), 1.05),
+	atLeast("B6", "80 µs away: a batch of 100, × one after the other", ratio(oursFar, rivalFar, perSecond), 20),
+}
+
 // claimValue is as long as the value of a claim.
 var claimValue = make([]byte, 44)
 
@@ -46,64 +57,120 @@ func names(n int) []string {
 	return list
 }
 
-func redisRows(ctx context.Context, addr string) (*group, error) {
-	rival := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1})
-	auto, err := rival.AutoPipeline()
-	if err != nil {
-		return nil, err
+// redisBed is what the rows work on.
+type redisBed struct {
+	ctx    context.Context
+	addr   string
+	client *redis.Client
+	ours   *redisstore.Store
+	guard  *idem.Guard
+	pool   []string
+	ends   []func()
+}
+
+func newRedisBed(ctx context.Context, addr string) (b *redisBed, err error) {
+	b = &redisBed{ctx: ctx, addr: addr, pool: names(1 << 20)}
+	b.client = redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1})
+	b.ends = append(b.ends, func() { _ = b.client.Close() })
+	if b.ours, err = redisstore.Open(ctx, redisstore.Options{Universal: &redis.UniversalOptions{Addrs: []string{addr}}}); err != nil {
+		return b, err
 	}
-	ours, err := redisstore.Open(ctx, redisstore.Options{Universal: &redis.UniversalOptions{Addrs: []string{addr}}})
-	if err != nil {
-		return nil, err
-	}
-	guard, err := idem.New(idem.Config{
-		Store: ours, NameKey: make(idem.NameKey, 32), Policies: []idem.Policy{{Operation: "shop:order:create", Preset: idem.API}},
+	b.ends = append(b.ends, func() { _ = b.ours.Close() })
+	b.guard, err = idem.New(idem.Config{
+		Store: b.ours, NameKey: idem.GenerateKey(), Policies: []idem.Policy{{Operation: operation, Preset: idem.API}},
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		b.ends = append(b.ends, func() { _ = b.guard.Close(ctx) })
 	}
-	pool := names(1 << 20)
-	name := func(i int) string { return pool[i%len(pool)] }
-	setNX := func(c redis.Cmdable) func(i int) error {
-		return func(i int) error { return c.SetNX(ctx, name(i), claimValue, ttl).Err() }
+	return b, err
+}
+
+// end ends what was begun, the last first.
+func (b *redisBed) end() {
+	for _, end := range slices.Backward(b.ends) {
+		end()
 	}
-	create := func(i int) error {
-		_, err := ours.Create(ctx, name(i), claimValue, ttl)
+}
+
+func (b *redisBed) name(i int) string { return b.pool[i%len(b.pool)] }
+
+// setNX and create make the ith claim, without and with the store.
+func (b *redisBed) setNX(c redis.Cmdable) func(i int) error {
+	return func(i int) error { return c.SetNX(b.ctx, b.name(i), claimValue, ttl).Err() }
+}
+
+func (b *redisBed) create(s idem.Store) func(i int) error {
+	return func(i int) error {
+		_, err := s.Create(b.ctx, b.name(i), claimValue, ttl)
 		return err
 	}
-	g := &group{
-		reset: func() error { return rival.FlushAll(ctx).Err() },
-		end:   func() { _, _, _, _ = guard.Close(ctx), auto.Close(), rival.Close(), ours.Close() },
-		rows: []row{
-			{name: rivalAlone, callers: 1, do: setNX(rival)},
-			{name: oursAlone, callers: 1, do: create},
-			{name: rivalCrowd, callers: crowd, do: setNX(rival)},
-			{name: autoCrowd, callers: crowd, do: setNX(auto)},
-			{name: oursCrowd, callers: crowd, do: create},
-			{name: rivalBatch, callers: 1, calls: batch, do: func(i int) error {
-				for j := range batch {
-					if err := rival.SetNX(ctx, name(i*batch+j), claimValue, ttl).Err(); err != nil {
-						return err
-					}
-				}
-				return nil
-			}},
-			{name: pipeBatch, callers: 1, calls: batch, do: func(i int) error {
-				_, err := rival.Pipelined(ctx, func(p redis.Pipeliner) error {
-					for j := range batch {
-						p.SetNX(ctx, name(i*batch+j), claimValue, ttl)
-					}
-					return nil
-				})
+}
+
+// hundred makes a hundred claims one after the other.
+func (b *redisBed) hundred(c redis.Cmdable) func(i int) error {
+	return func(i int) error {
+		for j := range batch {
+			if err := c.SetNX(b.ctx, b.name(i*batch+j), claimValue, ttl).Err(); err != nil {
 				return err
-			}},
-			{name: oursBatch, callers: 1, calls: batch, do: func(i int) error { return applyOf(ctx, ours, name, i) }},
-			{name: wholeBatch, callers: 1, calls: batch, do: func(i int) error { return claimsOf(ctx, guard, name, i) }},
+			}
+		}
+		return nil
+	}
+}
+
+func (b *redisBed) piped(i int) error {
+	_, err := b.client.Pipelined(b.ctx, func(p redis.Pipeliner) error {
+		for j := range batch {
+			p.SetNX(b.ctx, b.name(i*batch+j), claimValue, ttl)
+		}
+		return nil
+	})
+	return err
+}
+
+func redisRows(ctx context.Context, addr string) (*group, error) {
+	b, err := newRedisBed(ctx, addr)
+	if err != nil {
+		b.end()
+		return nil, err
+	}
+	auto, err := b.client.AutoPipeline()
+	if err != nil {
+		b.end()
+		return nil, err
+	}
+	b.ends = append(b.ends, func() { _ = auto.Close() })
+	far, err := b.farRows()
+	if err != nil {
+		b.end()
+		return nil, err
+	}
+	g := &group{
+		reset: func() error { return b.client.FlushAll(ctx).Err() },
+		end:   b.end,
+		rows: []row{
+			{name: rivalAlone, callers: 1, do: b.setNX(b.client)},
+			{name: oursAlone, callers: 1, do: b.create(b.ours)},
+			{name: rivalCrowd, callers: crowd, do: b.setNX(b.client)},
+			{name: autoCrowd, callers: crowd, do: b.setNX(auto)},
+			b.claimRow(),
+			{name: oursCrowd, callers: crowd, most: mostClaims, do: b.create(b.ours)},
 		},
 	}
 	if path, err := exec.LookPath("redis-benchmark"); err == nil {
-		g.rows = append(g.rows, row{name: serverLimit, itself: func(time.Duration) (float64, error) { return redisBenchmark(ctx, path, addr) }})
+		g.rows = append(g.rows, row{name: serverLimit, itself: func(time.Duration) (figure, error) {
+			v, err := redisBenchmark(ctx, path, addr)
+			return figure{perSecond: v}, err
+		}})
 	}
+	g.rows = append(g.rows,
+		row{name: rivalBatch, callers: 1, calls: batch, do: b.hundred(b.client)},
+		row{name: pipeBatch, callers: 1, calls: batch, do: b.piped},
+		row{name: oursBatch, callers: 1, calls: batch, do: func(i int) error { return applyOf(ctx, b.ours, b.name, i) }},
+		row{name: wholeBatch, callers: 1, calls: batch, do: func(i int) error { return claimsOf(ctx, b.guard, b.name, i) }},
+	)
+	g.rows = append(g.rows, far...)
+	g.rows = append(g.rows, b.lockRows()...)
 	return g, nil
 }
 
@@ -124,7 +191,7 @@ func applyOf(ctx context.Context, s idem.Batcher, name func(int) string, i int) 
 func claimsOf(ctx context.Context, guard *idem.Guard, name func(int) string, i int) error {
 	intents := make([]idem.Intent, batch)
 	for j := range intents {
-		intents[j] = idem.Intent{Operation: "shop:order:create", Scope: "bench", Key: name(i*batch + j)}
+		intents[j] = idem.Intent{Operation: operation, Scope: "bench", Key: name(i*batch + j)}
 	}
 	claims, err := guard.ClaimBatch(ctx, intents)
 	if err != nil {

@@ -26,6 +26,13 @@ const (
 	rivalOnRedis2 = "fiber v2's middleware on Redis, replay"
 )
 
+var redisHTTPBudgets = []budget{
+	atMost("B4", "first on Redis: time, × fiber v2's middleware on Redis", ratio(firstOnRedis, rivalOnRedis, micros), 0.70),
+	atMost("B4", "replay on Redis: time, × one GET", ratio(againOnRedis, oneGet, micros), 1.10),
+	atMost("B4", "first on Redis: round trips", one(firstOnRedis, exchanges), 2.05).count(),
+	atMost("B4", "replay on Redis: round trips", one(againOnRedis, exchanges), 1.05).count(),
+}
+
 // redisStorage is what fiber's middleware keeps answers in: go-redis, and nothing
 // around it.
 type redisStorage struct{ c *redis.Client }
@@ -64,6 +71,7 @@ func redisHTTPRows(ctx context.Context, addr string) (*group, error) {
 	}
 	ours, rival := orders(fiberidem.Guard(flow, operation)), orders(rival2.New(rival2.Config{Storage: redisStorage{client}}))
 	used := 0
+	trips := map[quantity]func() uint64{exchanges: func() uint64 { return store.Stats().Flushes }}
 	fresh := func(name string) func(int, *fasthttp.Request) {
 		return func(_ int, r *fasthttp.Request) {
 			used++
@@ -80,10 +88,10 @@ func redisHTTPRows(ctx context.Context, addr string) (*group, error) {
 		},
 		rows: []row{
 			{name: rivalOnRedis, callers: 1, do: play(&rival, 201, fresh("X-Idempotency-Key"))},
-			{name: firstOnRedis, callers: 1, do: play(&ours, 201, fresh("Idempotency-Key"))},
+			{name: firstOnRedis, callers: 1, counts: trips, do: play(&ours, 201, fresh("Idempotency-Key"))},
 			{name: rivalOnRedis2, callers: 1, do: play(&rival, 201, same("X-Idempotency-Key"))},
 			{name: oneGet, callers: 1, do: func(int) error { return client.Get(ctx, "answer").Err() }},
-			{name: againOnRedis, callers: 1, do: play(&ours, 201, same("Idempotency-Key"))},
+			{name: againOnRedis, callers: 1, counts: trips, do: play(&ours, 201, same("Idempotency-Key"))},
 		},
 	}, nil
 }

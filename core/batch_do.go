@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // Item is one item of a batch that was won.
@@ -41,6 +42,9 @@ var errNoAnswer = errors.New("idem: the run of the batch gave this item no answe
 // The error says that an intent is wrong or the guard closed; then no answers are
 // returned and nothing ran.
 func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec[T], fn func(ctx context.Context, won []Item) []Answer[T], options ...BatchOption) ([]Answer[T], error) {
+	if g.watch.at(StepAnswer) && slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) {
+		return doBatchTold(ctx, g, intents, codec, fn, options)
+	}
 	watched := g.hooks.enter()
 	if watched {
 		defer g.hooks.leave()
@@ -138,7 +142,7 @@ func (r *batchRun) Value(key any) any {
 	switch key.(type) {
 	case batchKey:
 		return r
-	case claimKey: // it is of no single claim, and not of one that the batch is claimed under
+	case runKey: // it is of no single claim, and not of one that the batch is claimed under
 		return nil
 	}
 	return r.Context.Value(key)
@@ -149,7 +153,7 @@ func newBatchRun(ctx context.Context, g *Guard, won []Item) *batchRun {
 	r.Context, r.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	for i, at := range won {
 		r.claims[i] = at.Claim
-		context.AfterFunc(&at.Claim.run, func() { r.end(context.Cause(&at.Claim.run)) })
+		context.AfterFunc(at.Claim.run, func() { r.end(context.Cause(at.Claim.run)) })
 	}
 	return r
 }

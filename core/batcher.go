@@ -83,9 +83,11 @@ func (op *Op) on(ctx context.Context, s Store) (Result, error) {
 	if op.Wake {
 		ctx = WithWake(ctx)
 	}
-	if b, ok := s.(Batcher); ok && op.Entry != nil {
-		r := b.Apply(ctx, []Op{*op})[0]
-		return r.Result, r.Err
+	if op.Entry != nil {
+		if b, ok := s.(Batcher); ok {
+			r := b.Apply(ctx, []Op{*op})[0]
+			return r.Result, r.Err
+		}
 	}
 	switch op.Kind {
 	case OpCreate:

@@ -11,32 +11,37 @@ import (
 // request, because a client that leaves does not make an outcome unknown, and
 // it ends by limit.
 func (g *Guard) call(ctx context.Context, step string, limit time.Duration, op *Op) (Result, error) {
-	if !g.steps && !g.watch.chosen[StepStore] {
-		res, err := op.on(context.Background(), g.store)
-		g.outage.heard(err)
-		return res, err
+	var end Ending
+	if g.steps {
+		bounded := g.bounded(ctx, step, limit)
+		defer bounded.end()
+		ctx = bounded
 	}
-	ctx, cancel := g.bounded(ctx, step, limit)
-	defer cancel()
-	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: step, Store: g.describe.Name})
+	if g.watch.at(StepStore) {
+		ctx, end = g.step(ctx, Step{Kind: StepStore, Call: step, Store: g.describe.Name})
+	}
+	if !g.steps { // a store in this process, which needs to know nothing
+		ctx = context.Background()
+	}
 	res, err := op.on(ctx, g.store)
 	g.outage.heard(err)
-	end.End(StepResult{Err: err})
+	if !end.idle() {
+		end.End(StepResult{Err: err})
+	}
 	return res, err
 }
 
-// bounded is the context of a call of the store, or of an exchange.
-func (g *Guard) bounded(ctx context.Context, step string, limit time.Duration) (context.Context, context.CancelFunc) {
-	if !broken.Is(broken.P7SettleAttached) {
-		ctx = context.WithoutCancel(ctx)
-	}
-	if !g.steps {
-		return ctx, func() {}
-	}
+// bounded is the context of a call of a store that is not in this process, or of
+// an exchange with it.
+func (g *Guard) bounded(ctx context.Context, step string, limit time.Duration) *callContext {
 	if g.describe.Local { // behind a decorator, which may be slow; a busy machine is, too
 		limit = max(limit, settleWait)
 	}
-	return context.WithTimeout(WithStoreStep(ctx, step), limit)
+	bounded := newCallContext(ctx, step, limit)
+	if broken.Is(broken.P7SettleAttached) {
+		bounded.whole, bounded.stop = context.WithDeadline(WithStoreStep(ctx, step), bounded.at)
+	}
+	return bounded
 }
 
 // askTries is how often a call is made before its outcome stays unknown.

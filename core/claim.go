@@ -2,7 +2,6 @@ package idem
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 type Claim struct {
 	g        *Guard
 	id       *identity
+	own      identity // what id points to, where it was computed for this claim
 	fp       Fingerprint
 	again    func(FingerprintChoice) (Fingerprint, error)
 	before   Fingerprint // by the earlier choice, once it was asked for
@@ -49,8 +49,11 @@ type Claim struct {
 	retry    time.Duration
 	refusal  error
 
-	run   runContext
-	shard *runningShard // of its name, once it has entered
+	run    *runContext   // nil before it is begun
+	shard  *runningShard // of its name, once it has entered
+	shown  bool          // others of this process may hold it; guarded by that shard
+	unseen bool          // it ended without having been shown
+	unkept bool          // it ended with no renewal under way
 
 	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
 	arrived arrival                 // when it came there
@@ -76,6 +79,7 @@ type Claim struct {
 	audited    *audited // nil where no audit log is kept
 	hooked     *hooked  // nil where no hook is called about this claim
 	final      pending  // the outcome, as written or still being written
+	scratch    []byte   // where that is to be encoded
 	told       bool     // a duplicate in this process is answered from final
 	wake       chan struct{}
 	waiting    int
@@ -112,7 +116,7 @@ func (c *Claim) Context() context.Context {
 	if !c.won {
 		return nil
 	}
-	return &c.run
+	return c.run
 }
 
 // Record returns the name of the claim's record, which holds a keyed hash and
@@ -199,30 +203,33 @@ func (g *Guard) Claim(ctx context.Context, in Intent) (*Claim, error) {
 	if watched {
 		defer g.hooks.leave()
 	}
-	c, err := g.claimFor(ctx, in, watched)
+	c, err := g.claimFor(ctx, &in, watched)
 	if c != nil && c.hooked != nil && !c.won {
 		c.judged(ctx, c.seen.rec.state)
 	}
 	return c, err
 }
 
-// claimFor is Claim, without the hook that is told the verdict.
-func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, error) {
+// claimFor is Claim, without the hook that is told the verdict. in is read, and may
+// be given its identity.
+func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim, error) {
+	c := claims.Get().(*Claim)
 	if in.id == nil {
-		var err error
-		if in, err = g.Verify(ctx, in); err != nil {
-			return g.refused(ctx, in, err)
+		if err := g.verify(in, &c.own); err != nil {
+			claims.Put(c)
+			return g.refused(ctx, *in, err)
 		}
+		in.id = &c.own
 	}
 	if in.id.off {
-		return g.unguarded(ctx, in), nil
+		return g.unguarded(ctx, *in), nil
 	}
 	var told *hooked
 	if watched && in.id.op.standing != g.reconciles { // a reconciler's own claim is nobody's business
 		told = &hooked{}
-		ctx = g.withHooks(ctx, in)
+		ctx = g.withHooks(ctx, *in)
 	}
-	c := g.newClaim(ctx, in)
+	g.fill(ctx, c, in)
 	c.hooked = told
 	err := g.claim(ctx, c)
 	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
@@ -235,6 +242,12 @@ func (g *Guard) claimFor(ctx context.Context, in Intent, watched bool) (*Claim, 
 // newClaim is the claim of an intent that was verified.
 func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	c := claims.Get().(*Claim)
+	g.fill(ctx, c, &in)
+	return c
+}
+
+// fill makes c the claim of an intent that was verified.
+func (g *Guard) fill(ctx context.Context, c *Claim, in *Intent) {
 	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
 	if g.audit != nil {
 		c.audited = g.audits(in.id, in.Scope, in.Client)
@@ -242,28 +255,14 @@ func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
 	if in.Note != "" {
 		c.note = []byte(in.Note)
 	}
-	c.force = in.Force && c.policy().OnDuplicate == Force && g.mayForce(ctx, in)
-	_, _ = rand.Read(c.nonce[:]) // never fails
+	if in.Force && c.policy().OnDuplicate == Force {
+		c.shown = true // whoever is asked may keep the intent, and who it is
+		c.force = g.mayForce(ctx, *in)
+	}
+	c.nonce = newOwner()
 	if broken.Is(broken.P9RecomputedName) {
 		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
 	}
-	return c
-}
-
-// claims are used again where nobody can have kept one: see recycle.
-var claims = sync.Pool{New: func() any { return new(Claim) }}
-
-// recycle gives back a claim of [Do] that was answered from a record. It was never
-// anybody's to hold: what was not won has no run and no context, is in no list any
-// more, and its callers get the answer and not the claim. Others may still look at
-// it where it had to do with a look-out, and its value may be on its way where the
-// store is not of this process: those are left alone.
-func (c *Claim) recycle() {
-	if c.won || c.g.steps || c.hooked != nil || c.out.Load() != nil {
-		return
-	}
-	*c = Claim{}
-	claims.Put(c)
 }
 
 // claim fills in c.
@@ -280,7 +279,10 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 			g.running.quit(c, err)
 		}
 	}()
-	obs, end := c.observe(ctx, Step{Kind: StepClaim})
+	obs, end := ctx, Ending{}
+	if g.watch.at(StepClaim) {
+		obs, end = c.observe(ctx, Step{Kind: StepClaim})
+	}
 	waiting, err := g.first(obs, c, local, out)
 	c.endClaim(end, err)
 	if waiting && c.observes() {
@@ -331,46 +333,54 @@ func (c *Claim) lateAt(now time.Time) bool {
 
 // observe starts a step about this claim.
 func (c *Claim) observe(ctx context.Context, s Step) (context.Context, Ending) {
-	if !c.g.watch.chosen[s.Kind] {
+	if !c.g.watch.at(s.Kind) {
 		return ctx, Ending{}
 	}
 	s.Operation, s.Source, s.Record = c.policy().Operation, c.source, c.id.name
-	return c.g.step(ctx, s)
+	return c.g.begin(ctx, &s)
 }
 
 // fresh is a new record of this request.
 func (c *Claim) fresh(s State, flags byte) record { return c.freshAt(c.g.clock.now(), s, flags) }
 
-func (c *Claim) freshAt(now time.Time, s State, flags byte) record {
+func (c *Claim) freshAt(now time.Time, s State, flags byte) (r record) {
+	c.freshIn(&r, now, s, flags)
+	return r
+}
+
+func (c *Claim) freshIn(r *record, now time.Time, s State, flags byte) {
 	c.takesLease()
-	return record{
+	*r = record{
 		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.correct(now).UnixMicro()),
 		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
 		note: c.note, scope: c.id.scope,
 	}
 }
 
-// hear wins the claim where res says that it is ours.
-func (c *Claim) hear(op *Op, mine record, first time.Time, res Result) {
+// hear wins the claim where the store did it, or where f, which is what is there
+// instead, is ours.
+func (c *Claim) hear(op *Op, mine *record, first time.Time, res Result, f *found) {
 	if !res.Done {
-		f := readFound(res)
 		ours := f.value != nil && f.unread == nil && f.rec.isOf(mine.owner, mine.fence)
 		if !ours || broken.Is(broken.P3ForeignNonce) {
 			return
 		}
-		op.Value, mine = f.value, f.rec
+		op.Value, mine = f.value, &f.rec
 	}
 	if broken.Is(broken.P5DeadlineFromReply) {
 		first = c.g.clock.now()
 	}
-	c.won, c.known, c.rec = true, op.Value, mine
+	if res.Weak {
+		mine.flags |= flagWeak // told by every later write
+	}
+	c.won, c.known, c.rec = true, op.Value, *mine
 	c.deadline = first.Add(c.lease - c.margin)
 	c.due = first.Add(c.lease / 3)
 	c.sends = append(c.firstSends[:0], send{mine.counter, first})
 }
 
 // answer ends a claim that was not won.
-func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirmation) error {
+func (c *Claim) answer(ctx context.Context, f *found, v Verdict, confirm confirmation) error {
 	if v == Dead && !c.observes() {
 		// The card is read once more before a death is certified: somebody may
 		// have run without a record since it was read last (PROTOCOL T6).
@@ -384,9 +394,9 @@ func (c *Claim) answer(ctx context.Context, f found, v Verdict, confirm confirma
 			v = Forgotten
 		}
 	}
-	c.verdict, c.seen = v, f
+	c.verdict, c.seen = v, *f
 	if broken.Is(broken.P6RefusalWrites) {
-		c.touch(ctx, f)
+		c.touch(ctx, *f)
 	}
 	switch {
 	case f.unread != nil:
@@ -409,9 +419,9 @@ func (c *Claim) unavailable(err error) error {
 // detach makes the context that the action runs in.
 func (c *Claim) detach(ctx context.Context, now time.Time) {
 	if c.policy().OnDisconnect != Cancel && !broken.Is(broken.P7Attached) {
-		c.run.begin(c, ctx)
+		c.run = beginRun(c, ctx)
 	} else {
-		c.run.attach(c, ctx)
+		c.run = attachRun(c, ctx)
 	}
 	c.quiet.L = &c.mu
 	c.start = now

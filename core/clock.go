@@ -12,17 +12,30 @@ import (
 // tells it, so that hosts an hour apart change nothing).
 type clock struct {
 	read   func() time.Time
+	host   bool      // read is the host's own clock
+	made   time.Time // by read
 	anchor atomic.Pointer[anchor]
+	untold atomic.Bool // the store was asked, and has none to tell
 }
 
 // anchor is one reading of the store's clock.
 type anchor struct{ host, store time.Time }
 
 func newClock(read func() time.Time) *clock {
-	if read == nil {
+	host := read == nil
+	if host {
 		read = time.Now
 	}
-	return &clock{read: read}
+	return &clock{read: read, host: host, made: read()}
+}
+
+// tick is how long this clock has been there, to measure what steps take. Of the
+// host's it reads the monotonic part only, which is half the price.
+func (c *clock) tick() time.Duration {
+	if c.host {
+		return time.Since(c.made)
+	}
+	return c.read().Sub(c.made)
 }
 
 // now is the host's time, for measuring.
@@ -58,9 +71,16 @@ func (c *clock) adjust(ctx context.Context, s Store) error {
 	before := c.read()
 	told, ok, err := StoreClock(ctx, s)
 	if !ok {
+		c.untold.Store(err == nil)
 		return err
 	}
 	after := c.read()
 	c.anchor.Store(&anchor{host: before.Add(after.Sub(before) / 2), store: told})
 	return nil
 }
+
+// The contexts of store calls end as all contexts do, by the machine's own clock,
+// whatever clock the guard was given.
+
+func deadlineIn(limit time.Duration) time.Time { return time.Now().Add(limit) }
+func deadlineOver(at time.Time) bool           { return time.Until(at) <= 0 }

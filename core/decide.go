@@ -21,13 +21,18 @@ type found struct {
 // answer is held until somebody opens it: see Guard.read.
 func readFound(r Result) found {
 	f := found{value: r.Value, left: r.Left}
-	if f.value != nil {
-		f.rec, f.unread = decodeRecord(f.value)
-	}
+	f.decode()
 	if f.unread == nil && f.rec.sealed {
 		f.unread = errNoSealer
 	}
 	return f
+}
+
+// decode reads the value, and opens nothing.
+func (f *found) decode() {
+	if f.value != nil {
+		f.unread = f.rec.decode(f.value)
+	}
 }
 
 // asker is what decides about a request besides the record.
@@ -68,7 +73,7 @@ func (st step) claims() bool {
 }
 
 // judge is the table of PROTOCOL section 4.
-func judge(a asker, f found) (step, Verdict) {
+func judge(a *asker, f *found) (step, Verdict) {
 	switch {
 	case f.value == nil:
 		return judgeNothing(a)
@@ -117,7 +122,7 @@ func judge(a asker, f found) (step, Verdict) {
 	return stepAnswer, Forgotten
 }
 
-func judgeNothing(a asker) (step, Verdict) {
+func judgeNothing(a *asker) (step, Verdict) {
 	switch {
 	case !a.bound:
 		return stepAnswer, a.neverRun()
@@ -131,14 +136,14 @@ func judgeNothing(a asker) (step, Verdict) {
 
 // neverRun is the verdict for a token whose binding failed and that has not
 // run: foreign, unless nobody can tell whether it ran.
-func (a asker) neverRun() Verdict {
+func (a *asker) neverRun() Verdict {
 	if a.provable {
 		return Foreign
 	}
 	return Forgotten
 }
 
-func judgeProcessing(a asker, f found, same, other bool) (step, Verdict) {
+func judgeProcessing(a *asker, f *found, same, other bool) (step, Verdict) {
 	if f.left == 0 {
 		return stepLook, 0
 	}
@@ -174,7 +179,7 @@ func judgeProcessing(a asker, f found, same, other bool) (step, Verdict) {
 // record's, or certainly another. Neither is certain where the record's
 // version is one that this guard cannot compute: such a record is replayed or
 // held, never run anew (PROTOCOL section 7).
-func compareFingerprints(a asker, kept Fingerprint) (same, other bool) {
+func compareFingerprints(a *asker, kept Fingerprint) (same, other bool) {
 	asked := a.fp
 	if kept.Version != asked.Version && a.earlier != nil {
 		if fp, ok := a.earlier(kept.Version); ok {

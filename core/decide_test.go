@@ -83,7 +83,7 @@ func TestJudgement(t *testing.T) {
 		{"buried by discard", live, at(rec(StateBuried, flagDiscarded), 0), stepAnswer, Foreign},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			step, verdict := judge(row.asker, row.found)
+			step, verdict := judgeOf(row.asker, row.found)
 			if step != row.step || verdict != row.verdict {
 				t.Errorf("judged step %d, verdict %q; want step %d, verdict %q", step, verdict, row.step, row.verdict)
 			}
@@ -98,7 +98,7 @@ func TestP12_UnreadableAndNewerRecordsAreHeld(t *testing.T) {
 	cut = cut[:headSize-1]
 	strange[0] = recordVersion<<4 | 9 // a state of a later release
 	for name, value := range map[string][]byte{"newer": newer, "cut": cut, "strange state": strange, "text": []byte("OK")} {
-		step, verdict := judge(asker{bound: true, provable: true, retake: true}, readFound(Result{Value: value, Left: time.Second}))
+		step, verdict := judgeOf(asker{bound: true, provable: true, retake: true}, readFound(Result{Value: value, Left: time.Second}))
 		if step != stepAnswer || verdict != Uncertain {
 			t.Errorf("%s: step %d, verdict %q; want it held as uncertain", name, step, verdict)
 		}
@@ -117,3 +117,6 @@ func TestI2_ATakeOverRaisesTheFence(t *testing.T) {
 		}
 	}
 }
+
+// judgeOf is judge, of values.
+func judgeOf(a asker, f found) (step, Verdict) { return judge(&a, &f) }

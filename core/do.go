@@ -55,11 +55,14 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
+	if !in.Judged && g.watch.at(StepAnswer) {
+		return doTold(ctx, g, in, codec, fn)
+	}
 	watched := g.hooks.enter()
 	if watched {
 		defer g.hooks.leave()
 	}
-	c, err := g.claimFor(ctx, in, watched)
+	c, err := g.claimFor(ctx, &in, watched)
 	if c == nil {
 		return none, 0, err
 	}
@@ -73,7 +76,10 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 		}
 		return v, verdict, err
 	}
-	runCtx, end := c.observe(&c.run, Step{Kind: StepRun})
+	runCtx, end := context.Context(c.run), Ending{}
+	if g.watch.at(StepRun) {
+		runCtx, end = c.observe(c.run, Step{Kind: StepRun})
+	}
 	returned := false
 	defer func() {
 		if !returned { // a panic or runtime.Goexit, which go on by themselves
@@ -83,13 +89,17 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	}()
 	v, err := fn(runCtx)
 	returned = true
-	end.End(StepResult{Fence: c.Fence(), Err: err})
+	if !end.idle() {
+		end.End(StepResult{Fence: c.Fence(), Err: err})
+	}
 	if c.hooked != nil {
 		c.returned(v, err)
 	}
 	out, payload, undone := ending(ctx, c, codec, v, err)
 	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
-	return v, c.Verdict(), err
+	verdict := c.Verdict()
+	c.recycle()
+	return v, verdict, err
 }
 
 var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")
@@ -117,7 +127,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 	switch {
 	case knows:
 		out = oc.Outcome(c.policy(), v)
-		if (out == Releases || undone) && c.g.watch.chosen[StepSettle] {
+		if (out == Releases || undone) && c.g.watch.at(StepSettle) {
 			f, tells := codec.(FailureCodec[T])
 			c.becauseOf(err, tells && f.Failed(v))
 		}
@@ -143,7 +153,10 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 	if !there {
 		return v, c.verdict, c.Refused()
 	}
-	ctx, end := c.observe(ctx, Step{Kind: StepReplay, Link: c.Origin()})
+	var end Ending
+	if c.g.watch.at(StepReplay) {
+		_, end = c.observe(ctx, Step{Kind: StepReplay, Link: c.Origin()})
+	}
 	v, err = codec.Decode(kept)
 	if err != nil {
 		// An answer that cannot be read is held like a record that cannot be
@@ -151,7 +164,9 @@ func replay[T any](ctx context.Context, c *Claim, codec Codec[T]) (v T, verdict 
 		c.g.log.LogAttrs(ctx, slogError, "kept answer cannot be read: it is held", attrOperation(c), attrKey(c), attrError(err))
 		c.verdict, c.retry, c.refusal = Uncertain, retryUncertain, errors.New("the kept answer cannot be read")
 	}
-	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
+	if !end.idle() {
+		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.seen.rec.fence, Err: err})
+	}
 	if refused := c.Refused(); refused != nil {
 		return v, c.verdict, refused
 	}

@@ -55,6 +55,9 @@ const (
 
 // kind tells how the content type wants the body read.
 func (c *Content) kind() bodyKind {
+	if c.ContentType == "application/json" { // as most say it
+		return bodyJSON
+	}
 	media, _, _ := strings.Cut(c.ContentType, ";")
 	media = strings.TrimSpace(media)
 	const suffix = "+json" // RFC 6839 section 3.1

@@ -19,6 +19,9 @@ type jsonTree struct {
 	nodes []jsonNode
 	order []uint32 // members of the objects being read, innermost last
 	picks []pick
+
+	members []member // of direct, innermost last
+	moved   []byte
 }
 
 // jsonNode is a value, and its name where it is a member. Spans are of src, or
@@ -55,7 +58,24 @@ var jsonTrees = sync.Pool{New: func() any { return &jsonTree{} }}
 func appendJSON(dst, body []byte, plan *fingerprintPlan) ([]byte, bool) {
 	t := jsonTrees.Get().(*jsonTree)
 	t.src, t.pos = body, 0
-	t.text, t.nodes, t.order = t.text[:0], t.nodes[:0], t.order[:0]
+	t.text, t.nodes, t.order, t.members = t.text[:0], t.nodes[:0], t.order[:0], t.members[:0]
+	if len(body) > maxDirect || plan.tree != nil || plan.only {
+		return t.appendTree(dst, body, plan)
+	}
+	t.space()
+	out, ok := t.direct(dst, 0)
+	if t.space(); ok && t.pos == len(body) {
+		dst = out
+	} else {
+		ok = false
+	}
+	t.src = nil
+	jsonTrees.Put(t)
+	return dst, ok
+}
+
+// appendTree is appendJSON by way of the tree.
+func (t *jsonTree) appendTree(dst, body []byte, plan *fingerprintPlan) ([]byte, bool) {
 	if len(body) > 4<<10 { // growing step by step costs a large body several times its tree
 		t.nodes = slices.Grow(t.nodes, mostValues(body))
 		dst = slices.Grow(dst, len(body))

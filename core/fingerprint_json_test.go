@@ -64,7 +64,8 @@ func FuzzCanonicalJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":1,"b":[1.0,-2e3,null,true,false],"c":{"z":"\u00e9\ud83d\ude00","y":""}}`,
 		`{"idempotentToken":"x","a":1}`, `{"a":1,"a":2}`, `["\ud800"]`, "\"\xff\"", `[1,]`, `"\\ud800"`,
-		strings.Repeat("[", 65) + strings.Repeat("]", 65), ` [ ] `, `{"b":{"b":1,"a":2},"a":[{"d":3,"c":4}]}`,
+		strings.Repeat("[", 65) + strings.Repeat("]", 65), ` [ ] `, `{"idempotentToken":1,"a":1,"idempotentToken":2}`, `{"\u0062":1,"a":{"z":1,"y":2,"z":3}}`,
+		`{"c":1,"b":{"idempotentToken":1},"a":[{"y":"\n","x":1}]}`, `{"b":{"b":1,"a":2},"a":[{"d":3,"c":4}]}`,
 	} {
 		f.Add([]byte(seed), []byte(`{"b":[1.0,-2e3],"a":1}`))
 	}
@@ -78,6 +79,10 @@ func FuzzCanonicalJSON(f *testing.F) {
 		}
 		if okA && okB && bytes.Equal(encA, encB) != (plain(treeA) == plain(treeB)) {
 			t.Fatalf("equal is %v\n%q\n%q", bytes.Equal(encA, encB), a, b)
+		}
+		tree := jsonTree{src: a}
+		if encT, okT := tree.appendTree(nil, a, planCanonical); okT != okA || !bytes.Equal(encT, encA) {
+			t.Fatalf("by the tree %q, %v; directly %q, %v\n%q", encT, okT, encA, okA, a)
 		}
 		if !okA {
 			return

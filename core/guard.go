@@ -193,7 +193,6 @@ func New(cfg Config) (*Guard, error) {
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
-	g.log.Info("idem started", "report", g.Report())
 	var refused *cardRefusal
 	if err := g.readCards(context.Background()); errors.As(err, &refused) {
 		g.keeper.stop()
@@ -202,6 +201,7 @@ func New(cfg Config) (*Guard, error) {
 	} else if err != nil {
 		g.log.Warn("idem store does not answer yet", "error", err)
 	}
+	g.log.Info("idem started", "report", g.Report()) // now it knows whose clock goes
 	g.cards.Go(g.keepCards)
 	g.outage.watch(true)
 	return g, nil

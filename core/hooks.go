@@ -185,7 +185,7 @@ func (c *Claim) beforeSettle(out Outcome, undone bool) bool {
 	if h.BeforeSettle == nil {
 		return true
 	}
-	change, _ := contained(h, "before settle", c.id, &c.run, func(ctx context.Context) SettleChange { return h.BeforeSettle(ctx, plan) })
+	change, _ := contained(h, "before settle", c.id, c.run, func(ctx context.Context) SettleChange { return h.BeforeSettle(ctx, plan) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hooked.doubt = change.Doubt
@@ -200,9 +200,9 @@ func (c *Claim) afterSettle(target *pending, result string) {
 			Operation: c.policy().Operation, Record: c.id.name, Outcome: outcomeIn(target.rec.state), Verdict: c.Verdict(),
 			Result: result, Fence: target.rec.fence,
 		}
-		contained(h, "after settle", c.id, &c.run, func(ctx context.Context) struct{} { h.AfterSettle(ctx, told); return struct{}{} })
+		contained(h, "after settle", c.id, c.run, func(ctx context.Context) struct{} { h.AfterSettle(ctx, told); return struct{}{} })
 	}
-	c.judged(&c.run, target.rec.state)
+	c.judged(c.run, target.rec.state)
 }
 
 // outcomeIn is the outcome that a settled record tells of.

@@ -37,10 +37,14 @@ type inquiry struct {
 type confirmation func(ctx context.Context, op *operation) error
 
 // decide asks the store until the table gives a verdict, the claim is won, or
-// there is somebody to wait for. have says that f was looked at just now; look
+// there is somebody to wait for. f is what is known of the record, nil nothing; have
+// says that it was looked at just now; look
 // says to look before claiming, as a waiter does.
-func (c *Claim) decide(ctx context.Context, f found, have, look bool) (waiting bool, err error) {
-	q := inquiry{c: c, f: f, have: have, look: look}
+func (c *Claim) decide(ctx context.Context, f *found, have, look bool) (waiting bool, err error) {
+	q := inquiry{c: c, have: have, look: look}
+	if f != nil {
+		q.f = *f
+	}
 	for q.next(ctx) {
 		var res Result
 		if broken.Is(broken.P1CheckThenSet) && q.op.Step == "claim" {
@@ -64,7 +68,8 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.inFlight()
 		return false
 	}
-	st, verdict := judge(c.asker(), q.f)
+	a := c.asker()
+	st, verdict := judge(&a, &q.f)
 	if !q.have && (q.look || st == stepAnswer) {
 		st = stepLook
 	}
@@ -84,7 +89,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 	q.st, q.ctx = st, ctx
 	switch st {
 	case stepAnswer:
-		q.answer(ctx, q.f, verdict)
+		q.answer(ctx, &q.f, verdict)
 		return false
 	case stepWait:
 		c.seen, q.waiting, q.over = q.f, true, true
@@ -101,18 +106,21 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
 		now := c.g.clock.now()
-		q.claims(now, Op{Kind: OpCreate}, c.freshAt(now, StateProcessing, c.claimFlags()))
+		c.freshIn(&q.mine, now, StateProcessing, c.claimFlags())
+		q.claims(now, OpCreate, nil)
 	case stepTake:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		now := c.g.clock.now()
-		q.claims(now, Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.freshAt(now, StateProcessing, c.claimFlags())))
+		q.mine = taken(q.f, c.freshAt(now, StateProcessing, c.claimFlags()))
+		q.claims(now, OpSwap, q.f.value)
 	case stepForce:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
 		now := c.g.clock.now()
-		q.claims(now, Op{Kind: OpSwap, Old: q.f.value}, taken(q.f, c.freshAt(now, StateProcessing, flagForced)))
+		q.mine = taken(q.f, c.freshAt(now, StateProcessing, flagForced))
+		q.claims(now, OpSwap, q.f.value)
 	case stepBury:
 		if c.observes() && !broken.Is(broken.S8ObserveBuries) {
-			q.answer(ctx, q.f, Dead) // as it would be
+			q.answer(ctx, &q.f, Dead) // as it would be
 			return false
 		}
 		return q.buries(ctx)
@@ -126,19 +134,22 @@ func (q *inquiry) inFlight() {
 	q.c.verdict, q.c.retry, q.c.seen, q.over = InFlight, time.Second, q.f, true
 }
 
-// claims makes the call a claim: one Create or Swap, sent after the moment first.
-func (q *inquiry) claims(first time.Time, op Op, mine record) {
+// claims makes the call the claim that mine says: one Create, or one Swap from old,
+// sent after the moment first.
+func (q *inquiry) claims(first time.Time, kind OpKind, old []byte) {
+	op, mine := &q.op, &q.mine
+	*op = Op{Kind: kind, Old: old}
 	var space []byte
 	if q.c.start.IsZero() { // once only: an earlier value may still be on its way
 		space = q.c.space[:0]
 	}
 	q.rounds++
-	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encodeIn(space, q.c.id.name, &mine), mine.retention()
+	op.Step, op.Name, op.Value, op.TTL = "claim", q.c.id.name, q.c.g.encodeIn(space, q.c.id.name, mine), mine.retention()
 	if broken.Is(broken.T2LeaseAsRetention) {
 		op.TTL = mine.leaseTime()
 	}
-	op.index, op.Entry = q.c.entry(&mine), q.c.claiming(q.f, &mine)
-	q.op, q.mine, q.first = op, mine, first
+	op.index, op.Entry = q.c.entry(mine), q.c.claiming(q.f, mine)
+	q.first = first
 }
 
 // buries makes it a burial: BURIED where nothing is, in the one step that finds
@@ -148,7 +159,7 @@ func (q *inquiry) buries(ctx context.Context) bool {
 	q.ctx, q.burial = q.c.observe(ctx, Step{Kind: StepBury})
 	if broken.Is(broken.T1BuryLooks) {
 		q.burial.End(StepResult{})
-		q.answer(ctx, found{}, Dead)
+		q.answer(ctx, &found{}, Dead)
 		return false
 	}
 	r := q.c.fresh(StateBuried, 0)
@@ -165,6 +176,10 @@ func (q *inquiry) buries(ctx context.Context) bool {
 // and that it was asked again as often as may be.
 func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	c := q.c
+	if err == nil && (q.st == stepLook || !res.Done) {
+		q.f = found{value: res.Value, left: res.Left}
+		q.f.decode()
+	}
 	switch q.st {
 	case stepLook:
 		if err != nil && c.opens(q.f) {
@@ -183,7 +198,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 					return
 				}
 			}
-			q.answer(ctx, found{}, Dead)
+			q.answer(ctx, &found{}, Dead)
 			return
 		}
 	}
@@ -194,7 +209,8 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		q.err, q.over = c.unavailable(err), true
 		c.g.degraded(false)
 	default:
-		q.f, q.have, c.start = c.g.read(c.id.name, res), true, q.first
+		q.have, c.start = true, q.first
+		c.g.open(c.id.name, &q.f)
 		if out := c.out.Load(); out != nil {
 			out.saw(q.f, q.first)
 		}
@@ -208,7 +224,7 @@ func (q *inquiry) heardClaim(res Result, err error) {
 	c := q.c
 	switch {
 	case err == nil:
-		c.hear(&q.op, q.mine, q.first, res)
+		c.hear(&q.op, &q.mine, q.first, res, &q.f)
 		if c.audited != nil {
 			c.audited.journaled = res.Journaled
 		}
@@ -221,6 +237,6 @@ func (q *inquiry) heardClaim(res Result, err error) {
 }
 
 // answer ends the inquiry with a verdict.
-func (q *inquiry) answer(ctx context.Context, f found, v Verdict) {
+func (q *inquiry) answer(ctx context.Context, f *found, v Verdict) {
 	q.err, q.over = q.c.answer(ctx, f, v, q.confirm), true
 }

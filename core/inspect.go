@@ -24,6 +24,7 @@ type Record struct {
 	Since     time.Time // when the last claim began
 	Effects   bool      // the point of no return was marked
 	Forced    bool      // somebody else's decision stands behind this claim, or settled it
+	Weak      bool      // the store marked the claim: a failover could lose it, see Result.Weak
 	LeaseLeft time.Duration
 	Left      time.Duration // until the store forgets the record
 	Trace     []byte        // the traceparent of the run, nil where none was kept
@@ -119,7 +120,7 @@ func (g *Guard) recordOf(name string, res Result) Record {
 		return r
 	}
 	r.State, r.Fence, r.Since, r.Note, r.ScopeHash = f.rec.state, f.rec.fence, f.rec.begun(), string(g.noteOf(name, &f.rec)), f.rec.scope.String()
-	r.Effects, r.Forced = f.rec.flags&flagEffects != 0, f.rec.flags&flagForced != 0
+	r.Effects, r.Forced, r.Weak = f.rec.flags&flagEffects != 0, f.rec.flags&flagForced != 0, f.rec.flags&flagWeak != 0
 	r.Trace = unpackTrace(f.rec.trace)
 	if r.State == StateProcessing {
 		r.LeaseLeft = max(0, f.rec.leaseTime()-max(0, f.rec.retention()-f.left))

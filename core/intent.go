@@ -30,6 +30,9 @@ type Intent struct {
 	// policy says, and never longer; negative not at all.
 	Wait   time.Duration
 	Source string // where the key came from, for telemetry
+	// Judged says that the caller tells the observer of the whole request itself
+	// (StepAnswer), as httpflow does; without it [Do] and [DoBatch] do.
+	Judged bool
 	// Client is the client's address, for the audit log and nothing else. Leave it
 	// empty where it may not be kept.
 	Client string
@@ -67,33 +70,44 @@ const maxIntentKey = 1024
 // not for this context passes: whatever it ran already is still answered. Where
 // nothing is guarded everything passes: see [Intent.Unguarded].
 func (g *Guard) Verify(ctx context.Context, in Intent) (Intent, error) {
+	id := new(identity)
+	if err := g.verify(&in, id); err != nil {
+		return in, err
+	}
+	in.id = id
+	return in, nil
+}
+
+// verify is Verify, with the identity computed into id, which is left as it is
+// where the intent is refused.
+func (g *Guard) verify(in *Intent, id *identity) error {
 	op := g.operation(in.Operation)
 	switch {
 	case op == nil:
-		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
+		return fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
 	case op.policy.Mode == ModeOff:
-		in.id = &identity{op: op, off: true}
-		return in, nil
+		*id = identity{op: op, off: true}
+		return nil
 	case in.Refused != nil:
-		return in, in.Refused
+		return in.Refused
 	}
-	return g.identify(op, in, op.policy.Share < 1)
+	return g.identify(op, in, id, op.policy.Share < 1)
 }
 
 // identify computes who an intent is. Where only a share of keys is guarded, what
 // is outside of it is not judged: a key by its name, and a request without one
 // by that. What cannot be read is refused as ever, because it might be inside.
-func (g *Guard) identify(op *operation, in Intent, share bool) (Intent, error) {
+func (g *Guard) identify(op *operation, in *Intent, as *identity, share bool) error {
 	if in.Scope == "" && !g.unscoped && !(share && in.Token.IsZero() && in.Key == "") {
-		return in, ErrNoScope
+		return ErrNoScope
 	}
-	refuse := func(v Verdict, err error) (Intent, error) {
-		return in, &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
+	refuse := func(v Verdict, err error) error {
+		return &RefusedError{Verdict: v, Operation: in.Operation, Err: err}
 	}
 	if len(in.Note) > maxNote {
-		return in, fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(in.Note))
+		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(in.Note))
 	}
-	id := &identity{op: op, bound: true}
+	id := identity{op: op, bound: true}
 	if op.resolver != nil {
 		id.scope = g.names.scopeSum(in.Scope)
 	}
@@ -124,6 +138,6 @@ func (g *Guard) identify(op *operation, in Intent, share bool) (Intent, error) {
 	default:
 		return refuse(Missing, nil)
 	}
-	in.id = id
-	return in, nil
+	*as = id
+	return nil
 }

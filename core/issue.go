@@ -107,7 +107,12 @@ func (g *Guard) verified(in Intent) (Intent, error) {
 	case op == nil:
 		return in, fmt.Errorf("%w: %q", ErrUnknownOperation, in.Operation)
 	}
-	return g.identify(op, in, false)
+	id := new(identity)
+	if err := g.identify(op, &in, id, false); err != nil {
+		return in, err
+	}
+	in.id = id
+	return in, nil
 }
 
 func (st Status) of(f found, p *Policy) Status {

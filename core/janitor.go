@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
@@ -19,6 +20,9 @@ type janitor struct {
 	poke chan struct{}
 	quit chan struct{}
 	done chan struct{}
+
+	back    atomic.Bool // the store answers again: see silence
+	closing atomic.Bool // nobody has the time to wait long
 }
 
 // job is one thing left open.
@@ -26,6 +30,8 @@ type job struct {
 	name  string
 	until time.Time // by the host's clock: after it the record is gone anyway
 	first time.Time // not before
+	last  time.Time // when it was tried last
+	fails int       // how often it failed, since the store was last heard of
 
 	// A claim of unknown outcome: what was sent, and what it was to be swapped
 	// from.
@@ -41,7 +47,6 @@ type job struct {
 }
 
 const (
-	janitorPeriod = time.Second
 	settleWait    = 250 * time.Millisecond // by default, how long an answer waits for its settle
 	settleAgain   = 100 * time.Millisecond
 	settleTry     = 2 * time.Second
@@ -50,6 +55,10 @@ const (
 
 func newJanitor(g *Guard) *janitor {
 	j := &janitor{g: g, poke: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	g.outage.silence.over = func() {
+		j.back.Store(true)
+		j.wake()
+	}
 	go j.loop()
 	return j
 }
@@ -74,6 +83,11 @@ func (j *janitor) add(one *job) {
 	j.mu.Lock()
 	j.jobs = append(j.jobs, one)
 	j.mu.Unlock()
+	j.wake()
+}
+
+// wake has it look at its list.
+func (j *janitor) wake() {
 	select {
 	case j.poke <- struct{}{}:
 	default:
@@ -89,6 +103,9 @@ func (j *janitor) stop() {
 // drain goes on until nothing is open or ctx ends, then stops.
 func (j *janitor) drain(ctx context.Context) error {
 	defer j.stop()
+	j.closing.Store(true)
+	j.back.Store(true)
+	j.wake()
 	for {
 		j.mu.Lock()
 		left := len(j.jobs) + j.busy
@@ -131,6 +148,11 @@ func (j *janitor) loop() {
 func (j *janitor) sweep() time.Duration {
 	for {
 		now := j.g.clock.now()
+		if j.back.CompareAndSwap(true, false) {
+			j.mu.Lock()
+			j.hurry()
+			j.mu.Unlock()
+		}
 		batch, next := j.take(now)
 		if len(batch) == 0 {
 			return next
@@ -145,13 +167,14 @@ func (j *janitor) sweep() time.Duration {
 				if j.busy--; over {
 					return
 				}
-				one.first = now.Add(janitorPeriod)
+				one.failed(j.g.clock.now(), j.closing.Load())
 				j.jobs = append(j.jobs, one)
 				failed++
 			})
 		}
 		work.Wait()
 		if failed == len(batch) {
+			j.g.outage.silence.failed()
 			return janitorPeriod
 		}
 	}
@@ -175,6 +198,9 @@ func (j *janitor) take(now time.Time) (batch []*job, next time.Duration) {
 		}
 	}
 	clear(j.jobs[len(rest):])
+	if len(rest)+len(batch)+j.busy == 0 {
+		j.g.outage.silence.state.Store(nobodyListens)
+	}
 	j.jobs, j.busy = rest, j.busy+len(batch)
 	return batch, next
 }

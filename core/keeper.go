@@ -77,13 +77,15 @@ func (k *keeper) wake() {
 	}
 }
 
-// remove takes a claim out, if it is in.
-func (k *keeper) remove(c *Claim) {
+// remove takes a claim out, if it is in, and tells whether nobody is at work on it.
+func (k *keeper) remove(c *Claim) (idle bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if c.position >= 0 {
-		k.take(c.position)
+	if c.position < 0 {
+		return false
 	}
+	k.take(c.position)
+	return !c.queued
 }
 
 func (k *keeper) stop() {

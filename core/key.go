@@ -51,6 +51,9 @@ func ParseKey(field string, strict bool) (string, error) {
 		return "", errKeyLong
 	}
 	for i := range len(value) {
+		if plainKey[value[i]] {
+			continue
+		}
 		switch c := value[i]; {
 		case c < 0x20 || c > 0x7e:
 			return "", errKeyBytes
@@ -65,6 +68,14 @@ func ParseKey(field string, strict bool) (string, error) {
 	}
 	return value, nil
 }
+
+// plainKey marks the bytes that a bare key may hold.
+var plainKey = func() (plain [256]bool) {
+	for c := byte(0x20); c <= 0x7e; c++ {
+		plain[c] = c != '"' && c != ','
+	}
+	return plain
+}()
 
 func isByteSequence(key string) bool {
 	return len(key) > 1 && key[0] == ':' && key[len(key)-1] == ':'

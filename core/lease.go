@@ -89,9 +89,9 @@ func (c *Claim) lose(why error) {
 	if already {
 		return
 	}
-	_, end := c.observe(&c.run, Step{Kind: StepLost})
+	_, end := c.observe(c.run, Step{Kind: StepLost})
 	end.End(StepResult{Err: why})
-	c.g.log.LogAttrs(&c.run, slogError, "claim lost while it ran", attrOperation(c), attrKey(c))
+	c.g.log.LogAttrs(c.run, slogError, "claim lost while it ran", attrOperation(c), attrKey(c))
 	c.end(why)
 }
 
@@ -170,7 +170,7 @@ func (g *Guard) renewAll(claims []*Claim) {
 			g.keeper.renewed(c, c.lookAgain(true))
 			continue
 		}
-		obs, end := c.observe(&c.run, Step{Kind: StepRenew})
+		obs, end := c.observe(c.run, Step{Kind: StepRenew})
 		list = append(list, renewal{renewing{c: c, p: c.renewal(), result: "ok"}, end})
 		talks = append(talks, &list[len(list)-1].renewing)
 		ctx = obs

@@ -222,7 +222,7 @@ func (o *observation) running(a asker, now time.Time) (found, bool) {
 		return found{}, false
 	}
 	f.left -= age
-	st, _ := judge(a, f)
+	st, _ := judge(&a, &f)
 	return f, st == stepWait
 }
 

@@ -53,6 +53,7 @@ type fault struct {
 	loseReply bool          // applied, an error
 	late      time.Duration // applied this long after the error was given
 	slow      time.Duration // applied and answered after this long
+	weak      bool          // applied, and marked so
 }
 
 var errShelf = errors.New("shelf: connection reset")
@@ -144,7 +145,9 @@ func (s *shelf) do(ctx context.Context, do, name string, ttl time.Duration, appl
 			return Result{}, ctx.Err()
 		}
 	}
-	return locked(), nil
+	r := locked()
+	r.Weak = f.weak && r.Done
+	return r, nil
 }
 
 func isCard(name string) bool { return len(name) > 5 && name[len(name)-5:] == ":card" }

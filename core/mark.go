@@ -100,8 +100,8 @@ func (c *Claim) endMark(err error) error {
 // order number, a provider's id. It is written with the next renewal, mark or
 // settle. Errors: [ErrNoClaim] outside a run, and a note that is too long.
 func Note(ctx context.Context, text string) error {
-	c, _ := ctx.Value(claimKey{}).(*Claim)
-	if c == nil {
+	c, ok := ClaimFrom(ctx)
+	if !ok {
 		return ErrNoClaim
 	}
 	return c.Note(text)

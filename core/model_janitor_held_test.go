@@ -91,7 +91,7 @@ func newHeldModel(rules heldRules) model[heldState] {
 	mine := modelRecord('A', StateProcessing, fenceOfA, janitorLease*modelTick)
 	m.ran = m.of(mine)
 	m.claim = &Claim{g: m.guard, id: m.id, won: true, rec: mine, known: m.bytes[m.ran], start: modelEpoch}
-	m.claim.run.begin(m.claim, context.Background())
+	m.claim.run = beginRun(m.claim, context.Background())
 	m.target = m.claim.target(Releases, Payload{}, false)
 	m.outcome = m.modelValues.id(m.target.value)
 	s := heldState{cell: modelCell{value: m.ran}, known: m.ran}
@@ -233,7 +233,7 @@ func (m *heldModel) claims(what string, s heldState, step func(string, heldState
 	}
 	m.guard.janitor.jobs = nil
 	c := &Claim{g: m.guard, id: m.id, fp: modelPrint, nonce: owner{'C'}}
-	over := s.calls.play(m.guard, m.modelValues, &s.wire, func() { _, _ = c.decide(context.Background(), f, have, false) })
+	over := s.calls.play(m.guard, m.modelValues, &s.wire, func() { _, _ = c.decide(context.Background(), &f, have, false) })
 	switch {
 	case !over:
 	case c.won:

@@ -67,12 +67,12 @@ func newOpenModel(rules openRules) model[openState] {
 	m.guard, id = modelGuard(Policy{OnOutage: Open})
 	m.guard.store = &modelScript{v: m.modelValues, heard: make([]modelHeard, askTries)}
 	m.won = &Claim{g: m.guard, id: id, start: modelEpoch}
-	m.won.run.begin(m.won, context.Background())
-	q, op := inquiry{c: m.won, st: stepCreate}, Op{Kind: OpCreate}
+	m.won.run = beginRun(m.won, context.Background())
+	q, kind, old := inquiry{c: m.won, st: stepCreate, mine: m.mine}, OpCreate, []byte(nil)
 	if m.meant != 0 {
-		op = Op{Kind: OpSwap, Old: m.bytes[m.meant]}
+		kind, old = OpSwap, m.bytes[m.meant]
 	}
-	q.claims(m.guard.clock.now(), op, m.mine)
+	q.claims(m.guard.clock.now(), kind, old)
 	_, err := m.guard.ask(context.Background(), "claim", &q.op)
 	q.hear(context.Background(), Result{}, err)
 	if err == nil || !m.won.bare || m.id(m.won.known) != m.claim {

@@ -101,7 +101,7 @@ func (m *janitorModel) requestB(s janitorState, step func(string, janitorState))
 		}
 		f := m.found(s.cell.value, left)
 		claim := modelRecord('B', StateProcessing, fenceOfB, janitorLease*modelTick)
-		switch st, _ := judge(modelAsker(m.retake), f); st {
+		switch st, _ := judgeOf(modelAsker(m.retake), f); st {
 		case stepTake:
 			claim = taken(f, claim)
 		case stepCreate:

@@ -178,7 +178,7 @@ func (m *janitorModel) holds() bool {
 	if m.over != overLapsed {
 		return true
 	}
-	st, _ := judge(modelAsker(m.retake), m.found(m.claim, modelRetention-janitorLease*modelTick))
+	st, _ := judgeOf(modelAsker(m.retake), m.found(m.claim, modelRetention-janitorLease*modelTick))
 	return st != stepTake
 }
 

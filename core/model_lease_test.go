@@ -150,7 +150,7 @@ func (m *leaseModel) take(s leaseState, step func(string, leaseState)) {
 	switch s.b.phase {
 	case takerIdle:
 		f := m.found(s.cell.value, s.cell.left(s.now))
-		if st, _ := judge(modelAsker(!m.hold), f); st == stepTake {
+		if st, _ := judgeOf(modelAsker(!m.hold), f); st == stepTake {
 			s.b = leaseTaker{phase: takerSeen, seen: s.cell.value}
 			step("B reads "+m.words[s.b.seen]+" and may take it over", s)
 		}
@@ -172,7 +172,7 @@ func (m *leaseModel) swaps(s leaseState, step func(string, leaseState)) {
 	}
 	won := leaseOwner{}
 	c := m.owner.claim(s.now, &won)
-	c.hear(&Op{Value: m.bytes[p.value]}, claim, modelTime(s.now), Result{Done: true})
+	c.hear(&Op{Value: m.bytes[p.value]}, &claim, modelTime(s.now), Result{Done: true}, nil)
 	s.b = leaseTaker{phase: takerRunning, deadline: modelTicks(c.deadline)}
 	step("B takes over", s)
 }

@@ -91,7 +91,7 @@ func (m *loadModel) next(s loadState, step func(string, loadState)) {
 // claimA is A's claim, in one step.
 func (m *loadModel) claimA(s loadState, step func(string, loadState)) {
 	f := m.found(s.cell.value, s.cell.left(s.now))
-	if st, _ := judge(modelAsker(true), f); st != stepTake {
+	if st, _ := judgeOf(modelAsker(true), f); st != stepTake {
 		return
 	}
 	claim := taken(f, modelRecord('A', StateProcessing, fenceOfA, loadLease*modelTick))
@@ -103,7 +103,7 @@ func (m *loadModel) claimA(s loadState, step func(string, loadState)) {
 func (m *loadModel) decide(s loadState, step func(string, loadState)) {
 	s.b = loadDecided
 	f := m.found(s.value, modelRetention-timeOf(s.age))
-	if st, _ := judge(modelAsker(true), f); st != stepTake {
+	if st, _ := judgeOf(modelAsker(true), f); st != stepTake {
 		step("B waits for "+m.words[s.value], s)
 		return
 	}

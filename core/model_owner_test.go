@@ -111,7 +111,8 @@ func (m *leaseModel) hearsClaim(s leaseState, step func(string, leaseState)) {
 // and reached the store, at 0.
 func (m *leaseModel) wins(s leaseState, res Result) leaseState {
 	c, claim := m.owner.claim(s.now, &s.a), modelRecord('A', StateProcessing, fenceOfA, leaseTicks*modelTick)
-	c.hear(&Op{Value: claim.append(nil)}, claim, modelTime(0), res)
+	there := readFound(res)
+	c.hear(&Op{Value: claim.append(nil)}, &claim, modelTime(0), res, &there)
 	switch {
 	case !c.won:
 		s.a.disowned = s.cell.value

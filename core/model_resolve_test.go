@@ -112,7 +112,7 @@ func (m *resolveModel) next(s resolveState, step func(string, resolveState)) {
 	for i := range s.r {
 		m.resolves(s, i, step)
 	}
-	if st, _ := judge(modelAsker(false), m.found(s.cell.value, s.cell.left(s.now))); st == stepTake && !s.again {
+	if st, _ := judgeOf(modelAsker(false), m.found(s.cell.value, s.cell.left(s.now))); st == stepTake && !s.again {
 		to := s
 		taken := taken(m.found(s.cell.value, 0), modelRecord('B', StateProcessing, fenceOfB, resolveLease*modelTick))
 		to.cell, to.again = modelCell{m.of(taken), s.now}, true

@@ -78,7 +78,7 @@ func (g *Guard) unguarded(ctx context.Context, in Intent) *Claim {
 	id.name = rand.Text()
 	c := &Claim{g: g, id: &id, fp: in.Fingerprint, source: in.Source, position: -1, won: true, bare: true, loose: true}
 	c.rec = record{state: StateProcessing, fence: uint64(g.clock.corrected().UnixMicro()), fp: in.Fingerprint}
-	c.run.lend(c, ctx)
+	c.run = lendRun(c, ctx)
 	c.quiet.L = &c.mu
 	return c
 }

@@ -27,7 +27,7 @@ type FailureCodec[T any] interface{ Failed(v T) bool }
 
 // because notes why the run will be released, if it is.
 func (c *Claim) because(why releaseReason) {
-	if !c.g.watch.chosen[StepSettle] {
+	if !c.g.watch.at(StepSettle) {
 		return
 	}
 	c.mu.Lock()
@@ -49,12 +49,12 @@ func (c *Claim) becauseOf(err error, failed bool) {
 
 // endClaim ends a StepClaim.
 func (c *Claim) endClaim(end Ending, err error) {
-	if end.end == nil {
+	if end.idle() {
 		return
 	}
 	r := StepResult{Verdict: c.verdict, State: c.seen.rec.state, Fence: c.rec.fence, Err: err, OnDuplicate: c.policy().OnDuplicate}
 	if c.won {
-		r.Lease = c.lease
+		r.Lease, r.Weak = c.lease, c.rec.flags&flagWeak != 0
 	}
 	if c.id.token {
 		r.TokenAge = max(0, c.g.clock.corrected().Sub(c.id.issued))
@@ -73,11 +73,12 @@ func (c *Claim) leaseUsed(before, now time.Time) float64 {
 
 // endSettled ends a StepSettle.
 func (c *Claim) endSettled(end Ending, target *pending, result string, err error) {
-	if end.end == nil {
+	if end.idle() {
 		return
 	}
 	r := StepResult{Verdict: c.Verdict(), State: target.rec.state, Result: result, Fence: target.rec.fence, Err: err}
 	c.mu.Lock()
+	r.Weak = target.rec.flags&flagWeak != 0
 	r.LeaseUsed = c.leaseUsed(c.deadline, target.first)
 	switch {
 	case r.State == StateReleased:

@@ -38,7 +38,7 @@ const (
 	StepDegraded StepKind = "degraded"
 )
 
-var stepKinds = []StepKind{
+var stepKinds = [...]StepKind{
 	StepVerify, StepClaim, StepWait, StepRun, StepRenew, StepSettle, StepReplay, StepIssue,
 	StepBury, StepCard, StepMend, StepStore, StepAnswer, StepObserve, StepReconcile,
 	StepBatch, StepLost, StepDegraded,
@@ -84,6 +84,9 @@ type StepResult struct {
 	Lease time.Duration
 	// OnDuplicate is, for StepClaim, what the policy says of duplicates.
 	OnDuplicate Choice
+	// Weak is, for StepClaim and StepSettle, that the store marked the claim, or this
+	// write of its outcome, as weak: a failover may lose it (see Result.Weak).
+	Weak bool
 	// LeaseUsed is, for StepRenew and StepSettle, the share of the lease that was
 	// over when it was written: about a third where renewals come through. 0 where
 	// there is no lease.
@@ -148,7 +151,7 @@ func (list observers) Start(ctx context.Context, s Step) (context.Context, func(
 	}
 }
 
-// startContained calls an observer; its panic is its own.
+// startContained calls an observer; its panic is its own. A nil end ends nothing.
 func startContained(ctx context.Context, o Observer, s Step) (out context.Context, end func(StepResult)) {
 	defer func() {
 		if recover() != nil {
@@ -174,66 +177,30 @@ type StepChooser interface{ Chooses(StepKind) bool }
 // watch is an observer with the kinds it chose.
 type watch struct {
 	observer Observer
-	chosen   map[StepKind]bool // of those kinds that were, so that it is empty where nobody looks
+	beginner StepBeginner // observer, where it is one
+	chosen   uint32       // a bit for each kind, by its place in stepKinds: none where nobody looks
 }
 
 func newWatch(o Observer) *watch {
-	w := &watch{observer: o, chosen: map[StepKind]bool{}}
+	w := &watch{observer: o}
+	w.beginner, _ = o.(StepBeginner)
 	chooser, chooses := o.(StepChooser)
-	for _, kind := range stepKinds {
+	for i, kind := range stepKinds {
 		if o != nil && (!chooses || chooser.Chooses(kind)) {
-			w.chosen[kind] = true
+			w.chosen |= 1 << i
 		}
 	}
 	return w
 }
 
-// Ending ends a step that [Observe] or a guard began. The zero Ending ends
-// nothing. Use it once.
-type Ending struct {
-	end   func(StepResult)
-	clock *clock
-	begin time.Time
-}
-
-// End tells the observer what came of the step; a panic of its is contained.
-func (e Ending) End(r StepResult) {
-	if e.end == nil {
-		return
-	}
-	if e.clock != nil {
-		r.Elapsed = e.clock.since(e.begin)
-	}
-	endContained(e.end, r)
+// at says whether anybody looks at steps of a kind. It is asked several times a
+// request.
+func (w *watch) at(kind StepKind) bool {
+	return w.chosen != 0 && w.chosen&(1<<kind.place()) != 0
 }
 
 // Watches says whether the guard's observer looks at steps of a kind.
-func (g *Guard) Watches(kind StepKind) bool { return g.watch.chosen[kind] }
-
-// Observe starts a step of this guard's on its observer: what it does not choose
-// costs nothing. The step's Elapsed is measured.
-func (g *Guard) Observe(ctx context.Context, s Step) (context.Context, Ending) {
-	return g.step(ctx, s)
-}
-
-// Observe starts a step on an observer that may be nil and contains its panics.
-func Observe(ctx context.Context, o Observer, s Step) (context.Context, Ending) {
-	if o == nil {
-		return ctx, Ending{}
-	}
-	ctx, end := startContained(ctx, o, s)
-	return ctx, Ending{end: end}
-}
-
-// step starts a step of the guard's own; its Elapsed is measured.
-func (g *Guard) step(ctx context.Context, s Step) (context.Context, Ending) {
-	if !g.watch.chosen[s.Kind] {
-		return ctx, Ending{}
-	}
-	begin := g.clock.now()
-	ctx, end := startContained(ctx, g.watch.observer, s)
-	return ctx, Ending{end: end, clock: g.clock, begin: begin}
-}
+func (g *Guard) Watches(kind StepKind) bool { return g.watch.at(kind) }
 
 // StoreStep returns the step for which a guard makes this store call: claim,
 // renew, settle, bury, load or scan, and "" outside such a call. A decorator

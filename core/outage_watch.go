@@ -25,10 +25,15 @@ type outage struct {
 
 	mu      sync.Mutex
 	watched bool // between New and Close
+
+	silence silence // for the janitor
 }
 
 // heard takes note of what came of a call of the store.
 func (o *outage) heard(err error) {
+	if err == nil {
+		o.silence.answered()
+	}
 	switch {
 	case !o.on.Load():
 	case err != nil:
@@ -40,7 +45,7 @@ func (o *outage) heard(err error) {
 
 // heardAll is heard, for calls that were made together.
 func (g *Guard) heardAll(results []OpResult) []OpResult {
-	if g.outage.on.Load() {
+	if g.outage.on.Load() || g.outage.silence.state.Load() != nobodyListens {
 		for i := range results {
 			g.outage.heard(results[i].Err)
 		}
@@ -122,5 +127,5 @@ func (g *Guard) warnOutage(what string, begin time.Time) {
 
 // warnLease tells the log of a lease that is not being renewed.
 func (g *Guard) warnLease(c *Claim, used float64) {
-	g.log.LogAttrs(&c.run, slog.LevelWarn, "lease is nearly over and not renewed", attrOperation(c), attrKey(c), slog.Float64("used", used))
+	g.log.LogAttrs(c.run, slog.LevelWarn, "lease is nearly over and not renewed", attrOperation(c), attrKey(c), slog.Float64("used", used))
 }

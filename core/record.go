@@ -39,7 +39,7 @@ const (
 	flagReserved                   // an item of a batch that was never started
 	flagForced                     // somebody chose in writing that it may run again, or settled it for its owner
 	flagTakenOver                  // this claim followed one whose lease ran out
-	flagWeak                       // written through a fallback
+	flagWeak                       // the store called the claim weak: see Result.Weak
 	flagDiscarded                  // buried because it was no longer wanted, not because it expired
 	flagTail                       // a tail of tagged fields follows the head
 )
@@ -227,17 +227,22 @@ func (r *record) size() int {
 // decodeRecord reads a value. What it returns points into value. An error says
 // why the value cannot be read; such a record is held, never treated as absent.
 func decodeRecord(value []byte) (r record, err error) {
+	err = r.decode(value)
+	return r, err
+}
+
+func (r *record) decode(value []byte) (err error) {
 	if len(value) == 0 {
-		return r, errors.New("idem: the record is empty")
+		return errors.New("idem: the record is empty")
 	}
 	if v := value[0] >> 4; v > recordVersion {
-		return r, errNewerRecord
+		return errNewerRecord
 	} else if v != recordVersion || len(value) < headSize {
-		return r, fmt.Errorf("idem: the record cannot be read: %d bytes, version %d", len(value), v)
+		return fmt.Errorf("idem: the record cannot be read: %d bytes, version %d", len(value), v)
 	}
 	r.state, r.flags = State(value[0]&0x0f), value[1]
 	if r.state == StateAbsent || r.state > highestState {
-		return r, errNewerRecord
+		return errNewerRecord
 	}
 	copy(r.owner[:], value[2:14])
 	var fence [8]byte
@@ -251,7 +256,7 @@ func decodeRecord(value []byte) (r record, err error) {
 	rest := value[headSize:]
 	if r.flags&flagTail != 0 {
 		if rest, err = r.readTail(rest); err != nil {
-			return r, err
+			return err
 		}
 	}
 	if len(rest) > 0 {
@@ -260,10 +265,10 @@ func decodeRecord(value []byte) (r record, err error) {
 		r.sealed = rest[0] == formSealedWhole || rest[0] == formSealedPartial
 		r.payload.Partial = rest[0] == formPartial || rest[0] == formSealedPartial
 		if rest[0] != r.form(r.sealed) {
-			return r, errNewerRecord
+			return errNewerRecord
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // readTail reads the tagged fields and returns what follows them. Unknown tags

@@ -27,11 +27,7 @@ func (g *Guard) Report() string {
 	if d.Local {
 		b.WriteString(", lives and dies with this process")
 	}
-	if _, ok := g.store.(Clocker); ok {
-		b.WriteString(", its clock is used\n")
-	} else {
-		fmt.Fprintf(&b, ", its clock is not told: hosts must agree within %v\n", slack)
-	}
+	fmt.Fprintf(&b, ", %s\n", g.whoseClock())
 	for line := range strings.Lines(strings.TrimSpace(d.Details)) {
 		fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
 	}
@@ -67,6 +63,18 @@ func (g *Guard) Report() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// whoseClock says by which clock tokens age and runs are ordered.
+func (g *Guard) whoseClock() string {
+	_, can := ability[Clocker](g.store)
+	switch {
+	case !can || g.clock.untold.Load():
+		return fmt.Sprintf("its clock is not told: hosts must agree within %v", slack)
+	case g.clock.anchor.Load() == nil:
+		return "its clock is used as soon as it answers"
+	}
+	return "its clock is used"
 }
 
 // foundBy says how a reconciler comes by the held records of a policy.

@@ -163,7 +163,8 @@ func TestMarkEffects(t *testing.T) {
 			g := guardOn(t, s)
 			_, verdict, _ = Do(context.Background(), g, testIntent("k"), JSON[int](), func(ctx context.Context) (int, error) {
 				mark(s)
-				return 1, end(ctx, ctx.Value(claimKey{}).(*Claim))
+				c, _ := ClaimFrom(ctx)
+				return 1, end(ctx, c)
 			})
 			s.script(nil)
 			got, _ = s.record(t)

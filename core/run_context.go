@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // runContext is the context of a handler: cut loose from the connection
@@ -12,29 +14,91 @@ import (
 // Most handlers of memory and of a millisecond never ask when it ends. So the
 // context that can be waited for is made when somebody first asks for more than
 // whether it has ended; until then an end is only noted down.
+//
+// It is the one thing of a claim that a handler can keep for longer than its run,
+// so it is no part of the claim: a claim of [Do] that ended is used again, its
+// context never is.
 type runContext struct {
-	claim *Claim
-
 	mu     sync.Mutex
+	claim  *Claim          // nil once it is used again
+	lent   bool            // somebody may hold the claim
 	parent context.Context // of the request; its values stay
 	whole  context.Context // nil until it is needed
 	cancel context.CancelCauseFunc
-	why    error // it has ended: the cause
+	why    error   // it has ended: the cause
+	left   remains // of a claim that is used again
 }
 
-type claimKey struct{}
+// remains are what the context of a run still answers with when its claim is used
+// again.
+type remains struct {
+	g       *Guard
+	op      *operation
+	name    string
+	fp      Fingerprint
+	fence   uint64
+	verdict Verdict
+}
 
-// begin makes it the context of a run that its connection cannot end.
-func (r *runContext) begin(c *Claim, parent context.Context) { r.claim, r.parent = c, parent }
+type runKey struct{}
 
-// attach makes it the context of a run that its connection ends, too.
-func (r *runContext) attach(c *Claim, parent context.Context) {
-	r.claim = c
+// beginRun makes the context of a run that its connection cannot end.
+func beginRun(c *Claim, parent context.Context) *runContext {
+	return &runContext{claim: c, parent: parent}
+}
+
+// attachRun makes the context of a run that its connection ends, too.
+func attachRun(c *Claim, parent context.Context) *runContext {
+	r := &runContext{claim: c}
 	r.whole, r.cancel = context.WithCancelCause(parent)
+	return r
 }
 
-// lend makes it the context of a run that is none of the guard's business.
-func (r *runContext) lend(c *Claim, parent context.Context) { r.claim, r.whole = c, parent }
+// lendRun makes the context of a run that is none of the guard's business.
+func lendRun(c *Claim, parent context.Context) *runContext {
+	return &runContext{claim: c, whole: parent}
+}
+
+// lend returns the claim to somebody who may keep it: it is not used again. Of a
+// claim that is, the lender gets another that has ended like it.
+func (r *runContext) lend() *Claim {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lent = true
+	if r.claim == nil {
+		was := r.left
+		r.claim = &Claim{
+			g: was.g, id: &identity{op: was.op, name: was.name, bound: true}, fp: was.fp, rec: record{fence: was.fence, fp: was.fp}, verdict: was.verdict,
+			position: -1, won: true, ended: true, run: r,
+		}
+		r.claim.quiet.L = &r.claim.mu
+	}
+	return r.claim
+}
+
+// recorded is [Claim.Recorded] of its claim. Only what has a record is used again.
+func (r *runContext) recorded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.claim == nil || r.claim.Recorded()
+}
+
+// part lets go of the claim, so that it can be used again. It fails where
+// somebody may hold it.
+func (r *runContext) part() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if broken.Is(broken.I1ClaimUsedAgain) {
+		return true
+	}
+	if r.lent {
+		return false
+	}
+	c := r.claim
+	r.left = remains{c.g, c.id.op, c.id.name, c.rec.fp, c.rec.fence, c.verdict}
+	r.claim = nil
+	return true
+}
 
 // made is the context that can be waited for.
 func (r *runContext) made() context.Context {
@@ -51,6 +115,9 @@ func (r *runContext) made() context.Context {
 
 // end ends it; the first cause stays.
 func (r *runContext) end(why error) {
+	if r == nil { // it was never begun
+		return
+	}
 	r.mu.Lock()
 	if r.why == nil {
 		r.why = why
@@ -78,6 +145,9 @@ func (r *runContext) Done() <-chan struct{} { return r.made().Done() }
 
 // Err says whether it is to stop.
 func (r *runContext) Err() error {
+	if r == nil { // it was never begun
+		return nil
+	}
 	r.mu.Lock()
 	whole, why := r.whole, r.why
 	r.mu.Unlock()
@@ -90,11 +160,23 @@ func (r *runContext) Err() error {
 	return nil
 }
 
-// Value returns the claim to this package, and else what the request's context
-// holds. Package context asks by it for what can be waited for, too.
+// Value returns itself to this package, and else what the request's context
+// holds. Package context asks by it for what can be waited for, too: what it
+// would find in the request's context is a context (or nothing), and that
+// question goes to the one that can be.
 func (r *runContext) Value(key any) any {
-	if _, ok := key.(claimKey); ok {
-		return r.claim
+	if _, ok := key.(runKey); ok {
+		return r
 	}
-	return r.made().Value(key)
+	r.mu.Lock()
+	whole, parent := r.whole, r.parent
+	r.mu.Unlock()
+	if whole == nil {
+		v := parent.Value(key)
+		if !asksToWait(key, v) {
+			return v
+		}
+		whole = r.made()
+	}
+	return whole.Value(key)
 }

@@ -76,6 +76,31 @@ func TestP7_TheContextOfARunIsTheSameWhenItIsAskedForLate(t *testing.T) {
 	}
 }
 
+// Given a run under a request whose connection has gone, when the first question
+// about it is why it ends, then the request's own end is no answer.
+func TestP7_TheCauseOfARunIsItsOwnWhoeverAsksFirst(t *testing.T) {
+	type key struct{}
+	g := runContextGuard(t)
+	gone, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, "the request's"))
+	cancel(errors.New("the browser has gone"))
+	c, err := g.Claim(gone, idem.Intent{Operation: "shop:order:create", Scope: "alice", Key: "k"})
+	if err != nil || !c.Won() {
+		t.Fatalf("%v, %v", c, err)
+	}
+	if c.Context().Value(key{}) != "the request's" {
+		t.Error("what the request's context held is gone")
+	}
+	if why := context.Cause(c.Context()); why != nil {
+		t.Errorf("it ended by %v", why)
+	}
+	if err := c.Complete(t.Context(), idem.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	if why := context.Cause(c.Context()); !errors.Is(why, context.Canceled) {
+		t.Errorf("it ended by %v", why)
+	}
+}
+
 // Given a handler that keeps its claim for ever, when its repeats are answered,
 // which use their own claims again, then the one that was kept is what it was.
 func TestAClaimThatAHandlerHoldsIsNeverUsedAgain(t *testing.T) {

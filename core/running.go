@@ -19,7 +19,7 @@ type runningClaims struct {
 
 type runningShard struct {
 	mu     sync.Mutex
-	claims map[string]*Claim
+	claims claimSet
 	looks  map[string]*lookout
 	count  int // claims entered and not left
 	closed bool
@@ -51,13 +51,14 @@ func (r *runningClaims) enter(c *Claim) (local *Claim, out *lookout, open bool) 
 		return nil, nil, false
 	}
 	s.count++
-	there, out := s.claims[c.id.name], s.looks[c.id.name]
+	there, out := s.claims.at(c.id.name), s.looks[c.id.name]
 	switch {
 	case there == nil && out == nil:
-		s.put(c.id.name, c)
+		s.claims.put(c.id.name, c)
 		c.ahead = true
 		return nil, nil, true
 	case there != nil && !there.ahead:
+		there.shown = true
 		return there, nil, true
 	case out == nil: // the first to come after who goes ahead: that one's look is for both
 		out = s.open(c)
@@ -85,7 +86,7 @@ func (r *runningClaims) list(name string, c *Claim) {
 	s := r.shard(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(name, c)
+	s.claims.put(name, c)
 }
 
 // join has c take part in the look-out for its record.
@@ -100,7 +101,7 @@ func (r *runningClaims) join(c *Claim) *lookout {
 	if out == nil {
 		out = s.looks[c.id.name]
 	}
-	switch there := s.claims[c.id.name]; {
+	switch there := s.claims.at(c.id.name); {
 	case out == nil && c.ahead:
 		out = s.open(c)
 		out.aheadOf()
@@ -115,13 +116,6 @@ func (r *runningClaims) join(c *Claim) *lookout {
 	}
 	s.join(out, c)
 	return out
-}
-
-func (s *runningShard) put(name string, c *Claim) {
-	if s.claims == nil {
-		s.claims = make(map[string]*Claim)
-	}
-	s.claims[name] = c
 }
 
 // open makes a look-out. Ones that nobody uses are taken out by those that come
@@ -169,8 +163,8 @@ func (s *runningShard) step(c *Claim) (turn *lookout) {
 	if c.ahead || c.leads {
 		turn = c.out.Load()
 	}
-	if c.ahead && s.claims[c.id.name] == c {
-		delete(s.claims, c.id.name)
+	if c.ahead {
+		s.claims.remove(c.id.name, c)
 	}
 	c.ahead, c.leads = false, false
 	return turn
@@ -221,11 +215,11 @@ func (r *runningClaims) hold(c *Claim) {
 	s := r.of(c)
 	s.mu.Lock()
 	var turn *lookout
-	if c.ahead && s.claims[c.id.name] == c { // it stays where it is, and is seen now
+	if c.ahead && s.claims.at(c.id.name) == c { // it stays where it is, and is seen now
 		turn, c.ahead, c.leads = c.out.Load(), false, false
 	} else {
 		turn = s.step(c)
-		s.put(c.id.name, c)
+		s.claims.put(c.id.name, c)
 	}
 	s.part(c)
 	s.mu.Unlock()
@@ -241,22 +235,20 @@ func (r *runningClaims) end(name string, c *Claim) {
 	s := r.shard(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.claims[name] == c {
-		delete(s.claims, name)
-	}
+	s.claims.remove(name, c)
 }
 
-// finish is end and leave for a claim whose outcome is written.
-func (r *runningClaims) finish(c *Claim) {
+// finish is end and leave for a claim whose outcome is written. It tells whether
+// nobody else has been shown the claim.
+func (r *runningClaims) finish(c *Claim) (unseen bool) {
 	s := r.of(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.claims[c.id.name] == c {
-		delete(s.claims, c.id.name)
-	}
+	s.claims.remove(c.id.name, c)
 	if s.count--; s.count == 0 && s.closed {
 		s.idle()
 	}
+	return !c.shown
 }
 
 // at is the claim that runs here under a name, nil where none does.
@@ -264,7 +256,8 @@ func (r *runningClaims) at(name string) *Claim {
 	s := r.shard(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.claims[name]; c != nil && !c.ahead {
+	if c := s.claims.at(name); c != nil && !c.ahead {
+		c.shown = true
 		return c
 	}
 	return nil
@@ -274,12 +267,13 @@ func (r *runningClaims) each(do func(*Claim)) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		list := make([]*Claim, 0, len(s.claims))
-		for _, c := range s.claims {
+		var list []*Claim
+		s.claims.all(func(c *Claim) {
 			if !c.ahead {
+				c.shown = true
 				list = append(list, c)
 			}
-		}
+		})
 		s.mu.Unlock()
 		for _, c := range list {
 			do(c)

@@ -45,18 +45,23 @@ func (g *Guard) encodedSize(r *record) int {
 // record that cannot be read: never a miss, never a run (PROTOCOL P12).
 func (g *Guard) read(name string, res Result) found {
 	f := found{value: res.Value, left: res.Left}
-	if f.value == nil {
-		return f
-	}
-	if f.rec, f.unread = decodeRecord(f.value); f.unread != nil {
-		return f
+	f.decode()
+	g.open(name, &f)
+	return f
+}
+
+// open opens what was decoded.
+func (g *Guard) open(name string, f *found) {
+	if f.value == nil || f.unread != nil {
+		return
 	}
 	switch done := f.rec.state == StateSucceeded || f.rec.state == StateFailed; {
 	case f.rec.sealed:
 		bound := f.value[:len(f.value)-len(f.rec.payload.Bytes)]
 		plain, err := g.sealer.open(name, sealsAnswer, bound, f.rec.payload.Bytes)
 		if err != nil && broken.Is(broken.S6BrokenSealIsAbsent) {
-			return found{}
+			*f = found{}
+			return
 		}
 		f.rec.payload.Bytes, f.rec.sealed, f.unread = plain, false, err
 	case (done || f.rec.answered) && g.insists():
@@ -65,7 +70,6 @@ func (g *Guard) read(name string, res Result) found {
 	if len(f.rec.note) > 0 && g.insists() {
 		f.rec.note, f.rec.unsealedNote = nil, true
 	}
-	return f
 }
 
 // insists tells whether what is not sealed is not read.

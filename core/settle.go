@@ -54,7 +54,10 @@ func (c *Claim) settle(ctx context.Context, out Outcome, p Payload, undone bool)
 	if target == nil {
 		return err
 	}
-	ctx, end := c.observe(ctx, Step{Kind: StepSettle})
+	var end Ending
+	if c.g.watch.at(StepSettle) {
+		ctx, end = c.observe(ctx, Step{Kind: StepSettle})
+	}
 	result, err := c.attempt(ctx, target, c.g.settleWait)
 	return c.endSettle(target, end, result, err)
 }
@@ -65,7 +68,7 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	if c.loose {
 		err := c.endLoose()
 		if c.hooked != nil && err == nil {
-			c.judged(&c.run, c.seen.rec.state)
+			c.judged(c.run, c.seen.rec.state)
 		}
 		return nil, err
 	}
@@ -80,7 +83,7 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	c.ended = true
 	target := c.target(out, p, undone)
 	c.mu.Unlock()
-	c.g.keeper.remove(c)
+	c.unkept = c.g.keeper.remove(c)
 	if !c.reserved {
 		c.id.op.usual.add(elapsed(c.start, target.first), c.policy().AdaptiveLease)
 	}
@@ -155,7 +158,8 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	default:
 		r.state = StateUncertain
 	}
-	c.final = pending{rec: r, value: c.g.encode(c.id.name, &r), first: c.g.clock.now()}
+	c.final = pending{rec: r, value: c.g.encodeIn(c.scratch[:0], c.id.name, &r), first: c.g.clock.now()}
+	c.scratch = nil // it is that value now
 	return &c.final
 }
 
@@ -220,6 +224,11 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 	f := readFound(res)
 	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
+		if res.Weak {
+			c.mu.Lock()
+			p.rec.flags |= flagWeak
+			c.mu.Unlock()
+		}
 		c.tellSettle(ctx, p, w.create, res.Journaled)
 		w.end(w.result, nil)
 	case replyAgain:
@@ -275,7 +284,7 @@ func (c *Claim) finish(p *pending, result string) {
 	c.told = result != "stale"
 	c.wakeAll()
 	c.mu.Unlock()
-	c.g.running.finish(c)
+	c.unseen = c.g.running.finish(c)
 	switch {
 	case result == "stale":
 		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))

@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -56,7 +57,10 @@ type Result struct {
 	// Left is how long Value will still be there. Zero means "not told": a
 	// store tells it from Create and Swap only where that costs no extra call.
 	Left time.Duration
-	// Weak says that a fallback answered, so the answer protects nothing.
+	// Weak says that the store did what it was asked to, and less safely than it was
+	// set up for: too few replicas had a claim in time, or a fallback answered. A
+	// failover may lose it. A guard goes on, and says so in [StepResult] and
+	// [Record]; a store that would rather not go on returns an error.
 	Weak bool
 	// Journaled says that the entry which the operation carried was appended: see
 	// [JournalEntry]. Create, Swap and Load alone never set it.
@@ -65,7 +69,8 @@ type Result struct {
 
 // Clocker is the ability of a store to tell its own clock.
 type Clocker interface {
-	// Now returns the store's time, by the clock that judges its expiries.
+	// Now returns the store's time, by the clock that judges its expiries, or
+	// ErrUnable where, as it is set up, it has none to tell.
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -119,6 +124,8 @@ func StoreClock(ctx context.Context, s Store) (now time.Time, ok bool, err error
 	if !can {
 		return time.Time{}, false, nil
 	}
-	now, err = c.Now(ctx)
+	if now, err = c.Now(ctx); errors.Is(err, ErrUnable) {
+		return time.Time{}, false, nil
+	}
 	return now, err == nil, err
 }

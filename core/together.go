@@ -104,12 +104,15 @@ func (g *Guard) callMany(ctx context.Context, limit time.Duration, ops []Op) []O
 
 // exchange is one Apply, bounded like a call: see Guard.call.
 func (g *Guard) exchange(ctx context.Context, limit time.Duration, ops []Op) []OpResult {
-	if !g.steps && !g.watch.chosen[StepStore] {
-		return g.heardAll(Apply(context.Background(), g.store, ops))
+	if g.steps {
+		bounded := g.bounded(ctx, ops[0].Step, limit)
+		defer bounded.end()
+		ctx = bounded
 	}
-	ctx, cancel := g.bounded(ctx, ops[0].Step, limit)
-	defer cancel()
 	ctx, end := g.step(ctx, Step{Kind: StepStore, Call: ops[0].Step, Store: g.describe.Name, Items: len(ops)})
+	if !g.steps {
+		ctx = context.Background()
+	}
 	results := g.heardAll(Apply(ctx, g.store, ops))
 	var failed error
 	for i := range results {

@@ -18,7 +18,7 @@ type durations struct {
 
 const (
 	shortWindow = 64
-	usualEvery  = 16
+	usualEvery  = 32
 	// longWindow and nearlyEvery make 200 together: a change of the handler's pace
 	// is followed within 200 runs, whenever it comes.
 	longWindow  = 192
@@ -27,7 +27,7 @@ const (
 	learnFrom = 200
 )
 
-// add notes a run. Every sixteenth makes the p90 anew, and where leases are
+// add notes a run. Every thirty-second makes the p90 anew, and where leases are
 // adapted every eighth the p99; what others add meanwhile is seen by the next.
 func (d *durations) add(took time.Duration, adapts bool) {
 	n := d.runs.Add(1)

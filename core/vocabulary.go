@@ -6,10 +6,20 @@ import (
 )
 
 // ClaimFrom returns the claim that the run of ctx holds; ok is false outside a
-// run. Its methods work while the run does.
+// run. Its methods work while the run does; afterwards the claim has ended.
 func ClaimFrom(ctx context.Context) (c *Claim, ok bool) {
-	c, ok = ctx.Value(claimKey{}).(*Claim)
-	return c, ok
+	r, ok := ctx.Value(runKey{}).(*runContext)
+	if !ok {
+		return nil, false
+	}
+	return r.lend(), true
+}
+
+// Recorded says whether a record stands behind the run of ctx: see
+// [Claim.Recorded]. It is false outside a run.
+func Recorded(ctx context.Context) bool {
+	r, ok := ctx.Value(runKey{}).(*runContext)
+	return ok && r.recorded()
 }
 
 // Fence returns the number that orders the runs of the record that ctx's run

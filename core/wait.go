@@ -28,7 +28,7 @@ func (g *Guard) first(ctx context.Context, c *Claim, local *Claim, out *lookout)
 	case local != nil:
 		return g.consultHere(ctx, c, local)
 	}
-	if waiting, err = c.decide(ctx, found{}, false, false); waiting {
+	if waiting, err = c.decide(ctx, nil, false, false); waiting {
 		g.saw(c)
 	}
 	return waiting, err
@@ -47,8 +47,9 @@ func (g *Guard) saw(c *Claim) {
 // consultHere judges c by a claim of this process, where that knows enough.
 func (g *Guard) consultHere(ctx context.Context, c, local *Claim) (waiting bool, err error) {
 	if view, have := local.view(); have {
-		if st, _ := judge(c.asker(), view); !st.claims() || broken.Is(broken.S8AllClaim) {
-			return c.decide(ctx, view, true, false)
+		a := c.asker()
+		if st, _ := judge(&a, &view); !st.claims() || broken.Is(broken.S8AllClaim) {
+			return c.decide(ctx, &view, true, false)
 		}
 	}
 	return g.consult(ctx, c, g.running.join(c))
@@ -64,8 +65,9 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 		now := l.glance()
 		from, known := g.running.at(c.id.name).view() // a claim of this process knows best
 		if known {
-			if st, _ := judge(c.asker(), from); !st.claims() {
-				return c.decide(ctx, from, true, false)
+			a := c.asker()
+			if st, _ := judge(&a, &from); !st.claims() {
+				return c.decide(ctx, &from, true, false)
 			}
 		}
 		if now.err != nil && now.failed >= c.arrived.fails && !c.opens(found{}) {
@@ -77,7 +79,7 @@ func (g *Guard) consult(ctx context.Context, c *Claim, l *lookout) (waiting bool
 			case st == stepWait:
 				return true, nil
 			case st == stepAnswer:
-				return false, c.answer(ctx, now.f, verdict, nil)
+				return false, c.answer(ctx, &now.f, verdict, nil)
 			case st.claims() && !now.stale:
 				from, known = now.f, true
 			}
@@ -96,7 +98,7 @@ func (c *Claim) hears(now *glance) (step, Verdict) {
 		return stepLook, 0
 	}
 	a, fresh := c.asker(), now.flight >= c.arrived.fresh
-	st, verdict := judge(a, now.f)
+	st, verdict := judge(&a, &now.f)
 	switch {
 	case st == stepWait && (fresh || now.storm || c.mayWait() > 0):
 		if f, running := now.running(a, c.g.clock.now()); running {
@@ -134,7 +136,7 @@ func (c *Claim) lead(ctx context.Context, f found, known, look bool) (waiting bo
 			c.g.running.pass(c, err)
 		}
 	}()
-	return c.decide(ctx, f, known, look)
+	return c.decide(ctx, &f, known, look)
 }
 
 // mayWait is how long a duplicate may wait; 0: not at all.

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"errors"
 
 	"go.opentelemetry.io/otel/metric"
@@ -9,9 +10,9 @@ import (
 // instruments are the metrics, each of them a row of docs/reference/metrics.md
 // (design: OPERATIONS section 2).
 type instruments struct {
-	requests, observed, settled, issued, releases metric.Int64Counter
-	losses, renewals, reconciled, skips, flushes  metric.Int64Counter
-	degradeChanges                                metric.Int64Counter
+	requests, observed, settled, issued, releases counter
+	losses, renewals, reconciled, skips, flushes  counter
+	degradeChanges                                counter
 	degradedNow                                   metric.Int64UpDownCounter
 	overhead, claimed, waited, called, queued     metric.Float64Histogram
 	tokenAge, utilization, handled                metric.Float64Histogram
@@ -36,10 +37,10 @@ var (
 // make makes them all, and reports every one that could not be made.
 func (i *instruments) make(m metric.Meter) error {
 	var errs []error
-	count := func(name, unit, what string) metric.Int64Counter {
-		c, err := m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+	count := func(c *counter, name, unit, what string) {
+		var err error
+		c.instrument, err = m.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(what))
 		errs = append(errs, err)
-		return c
 	}
 	time := func(name, unit, what string, buckets []float64) metric.Float64Histogram {
 		h, err := m.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(buckets...))
@@ -61,17 +62,17 @@ func (i *instruments) make(m metric.Meter) error {
 		errs = append(errs, err)
 		return c
 	}
-	i.requests = count("idem.requests", "{request}", "Judged requests, by what became of them.")
-	i.observed = count("idem.observed", "{request}", "Requests that mode observe let run, by what would have become of them.")
-	i.settled = count("idem.settle.results", "{settle}", "Tries to write the end of a claim, by how they went.")
-	i.releases = count("idem.releases", "{release}", "Runs that were released, by why.")
-	i.issued = count("idem.tokens.issued", "{token}", "Tokens asked for; error.type says why none was issued.")
-	i.losses = count("idem.lease.losses", "{claim}", "Claims that were lost while they ran.")
-	i.renewals = count("idem.lease.renewals", "{renewal}", "Renewals of leases, by how they went.")
-	i.reconciled = count("idem.reconciled", "{record}", "Held records that were asked about, by what came of it.")
-	i.skips = count("idem.kept_body.skips", "{answer}", "Answers that were not kept, by why.")
-	i.flushes = count("idem.store.flushes", "{flush}", "Pipelines that came back from the store.")
-	i.degradeChanges = count("idem.degrade.transitions", "{transition}", "Changes between normal and degraded.")
+	count(&i.requests, "idem.requests", "{request}", "Judged requests, by what became of them.")
+	count(&i.observed, "idem.observed", "{request}", "Requests that mode observe let run, by what would have become of them.")
+	count(&i.settled, "idem.settle.results", "{settle}", "Tries to write the end of a claim, by how they went.")
+	count(&i.releases, "idem.releases", "{release}", "Runs that were released, by why.")
+	count(&i.issued, "idem.tokens.issued", "{token}", "Tokens asked for; error.type says why none was issued.")
+	count(&i.losses, "idem.lease.losses", "{claim}", "Claims that were lost while they ran.")
+	count(&i.renewals, "idem.lease.renewals", "{renewal}", "Renewals of leases, by how they went.")
+	count(&i.reconciled, "idem.reconciled", "{record}", "Held records that were asked about, by what came of it.")
+	count(&i.skips, "idem.kept_body.skips", "{answer}", "Answers that were not kept, by why.")
+	count(&i.flushes, "idem.store.flushes", "{flush}", "Pipelines that came back from the store.")
+	count(&i.degradeChanges, "idem.degrade.transitions", "{transition}", "Changes between normal and degraded.")
 	i.overhead = time("idem.overhead.duration", "s", "Time a judged request spent here, without its handler.", ownBuckets)
 	i.claimed = time("idem.claim.duration", "s", "Time it took to claim a record, or to find out why not.", ownBuckets)
 	i.waited = time("idem.wait.duration", "s", "Time a duplicate waited for another owner.", handlerBuckets)
@@ -93,4 +94,25 @@ func (i *instruments) make(m metric.Meter) error {
 	i.oldest, err = m.Float64ObservableGauge("idem.record.oldest_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the record that has been claimed longest."))
 	return errors.Join(append(errs, err)...)
+}
+
+func (i *instruments) counters() []*counter {
+	return []*counter{&i.requests, &i.observed, &i.settled, &i.issued, &i.releases, &i.losses, &i.renewals,
+		&i.reconciled, &i.skips, &i.flushes, &i.degradeChanges}
+}
+
+// tell has the counters told whenever the meter's metrics are read.
+func (i *instruments) tell(m metric.Meter) error {
+	counters := i.counters()
+	list := make([]metric.Observable, len(counters))
+	for n, c := range counters {
+		list[n] = c.instrument
+	}
+	_, err := m.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		for _, c := range counters {
+			c.observe(to)
+		}
+		return nil
+	}, list...)
+	return err
 }

@@ -11,66 +11,92 @@ import (
 	idem "github.com/go-idem/idem/core"
 )
 
-// measured are the steps that something is measured of.
-var measured = map[idem.StepKind]bool{
-	idem.StepAnswer: true, idem.StepObserve: true, idem.StepClaim: true, idem.StepWait: true, idem.StepRun: true, idem.StepSettle: true,
-	idem.StepRenew: true, idem.StepIssue: true, idem.StepStore: true, idem.StepReconcile: true, idem.StepBatch: true,
-	idem.StepLost: true, idem.StepDegraded: true,
+// isMeasured tells whether something is measured of a step.
+func isMeasured(kind idem.StepKind) bool {
+	switch kind {
+	case idem.StepAnswer, idem.StepObserve, idem.StepClaim, idem.StepWait, idem.StepRun, idem.StepSettle,
+		idem.StepRenew, idem.StepIssue, idem.StepStore, idem.StepReconcile, idem.StepBatch,
+		idem.StepLost, idem.StepDegraded:
+		return true
+	}
+	return false
+}
+
+// took takes a duration, where a view has not left the instrument out.
+func took(ctx context.Context, h metric.Float64Histogram, d time.Duration, set recorded) {
+	if h.Enabled(ctx) {
+		h.Record(ctx, d.Seconds(), set...)
+	}
 }
 
 // measure takes what a step that is over tells.
 func (t *Telemetry) measure(ctx context.Context, s *idem.Step, r *idem.StepResult) {
-	took := r.Elapsed.Seconds()
-	if s.Kind == idem.StepStore {
-		t.called.Record(ctx, took, t.stores.get(s.Store).calls.get(s.Call).get(storeFault(r.Err)).record...)
+	switch s.Kind {
+	case idem.StepStore:
+		took(ctx, t.called, r.Elapsed, t.calls.get(storeCall{s.Store, s.Call, storeFault(r.Err)}))
 		return
+	case idem.StepDegraded:
+		t.degraded(ctx, -1)
+		return
+	case idem.StepAnswer:
+		if r.Verdict == 0 { // it could not be judged: its intent or the guard was wrong
+			return
+		}
 	}
-	o := t.of(s.Operation)
+	o := t.operations.get(s.Operation)
 	switch s.Kind {
 	case idem.StepAnswer: // one count for its one verdict, and our own time, without the handler
-		t.requests.Add(ctx, 1, o.requests.get(s.Source).get(r.Verdict.String()).add...)
-		t.overhead.Record(ctx, max(0, r.Elapsed-r.Handler).Seconds(), o.verdict(r.Verdict).record...)
+		one := o.requests.get(ended{r.Verdict, s.Source})
+		one.count.n.Add(1)
+		took(ctx, t.overhead, max(0, r.Elapsed-r.Handler), one.overhead)
 	case idem.StepObserve:
-		t.observed.Add(ctx, 1, o.verdict(r.Observed).add...)
+		o.observed.get(r.Observed).n.Add(1)
 	case idem.StepClaim:
-		t.claimed.Record(ctx, took, o.bare.record...)
+		took(ctx, t.claimed, r.Elapsed, o.bare)
 		if r.TokenAge > 0 {
-			t.tokenAge.Record(ctx, r.TokenAge.Seconds(), o.bare.record...)
+			took(ctx, t.tokenAge, r.TokenAge, o.bare)
 		}
 	case idem.StepWait:
-		t.waited.Record(ctx, took, o.bare.record...)
+		took(ctx, t.waited, r.Elapsed, o.bare)
 	case idem.StepRun:
-		t.handled.Record(ctx, took, o.bare.record...)
+		took(ctx, t.handled, r.Elapsed, o.bare)
 	case idem.StepSettle:
 		t.settles(ctx, o, r)
 	case idem.StepRenew:
-		t.renewals.Add(ctx, 1, o.renewals.get(r.Result).add...)
-		if r.LeaseUsed > 0 {
-			t.utilization.Record(ctx, r.LeaseUsed, o.bare.record...)
-		}
+		o.renewals.get(r.Result).n.Add(1)
+		t.used(ctx, o, r.LeaseUsed)
 	case idem.StepLost:
-		t.losses.Add(ctx, 1, o.bare.add...)
+		o.losses().n.Add(1)
 	case idem.StepIssue:
-		t.issued.Add(ctx, 1, o.issues.get(errorType(*s, *r)).add...)
+		o.issues.get(errorType(s, r)).n.Add(1)
 	case idem.StepReconcile:
-		t.reconciled.Add(ctx, 1, o.held.get(r.Result).add...)
+		o.held.get(r.Result).n.Add(1)
 	case idem.StepBatch:
-		t.batches.Record(ctx, int64(s.Items), o.bare.record...)
+		if t.batches.Enabled(ctx) {
+			t.batches.Record(ctx, int64(s.Items), o.bare...)
+		}
+	}
+}
+
+// used takes the share of a lease that was over, 0 where there is none.
+func (t *Telemetry) used(ctx context.Context, o *operationSets, share float64) {
+	if share > 0 && t.utilization.Enabled(ctx) {
+		t.utilization.Record(ctx, share, o.bare...)
 	}
 }
 
 func (t *Telemetry) settles(ctx context.Context, o *operationSets, r *idem.StepResult) {
-	t.settled.Add(ctx, 1, o.results.get(r.Result).add...)
-	if r.LeaseUsed > 0 {
-		t.utilization.Record(ctx, r.LeaseUsed, o.bare.record...)
-	}
+	o.results.get(r.Result).n.Add(1)
+	t.used(ctx, o, r.LeaseUsed)
 	switch {
 	case r.Reason != "":
-		t.releases.Add(ctx, 1, o.reasons.get(r.Reason).add...)
+		o.reasons.get(r.Reason).n.Add(1)
 	case r.Skipped != "":
-		t.skips.Add(ctx, 1, o.skips.get(r.Skipped).add...)
+		o.skips.get(r.Skipped).n.Add(1)
 	case r.Kept > 0:
-		t.kept.Record(ctx, int64(r.Kept), o.bare.record...)
+		if t.kept.Enabled(ctx) {
+			t.kept.Record(ctx, int64(r.Kept), o.bare...)
+		}
 	}
 }
 
@@ -85,14 +111,14 @@ func storeFault(err error) string {
 	return "store"
 }
 
-// degraded counts an outage in, and out when it ends.
-func (t *Telemetry) degraded(ctx context.Context) func(idem.StepResult) {
-	turn := func(to string, by int64) {
-		t.degradeChanges.Add(ctx, 1, t.series(keyDegrade.String(to)).add...)
-		t.degradedNow.Add(ctx, by, t.series(keyDegrade.String("degraded")).add...)
+// degraded counts an outage in by 1, and out by -1.
+func (t *Telemetry) degraded(ctx context.Context, by int64) {
+	to := "degraded"
+	if by < 0 {
+		to = "normal"
 	}
-	turn("degraded", 1)
-	return func(idem.StepResult) { turn("normal", -1) }
+	t.degrades.get(to).n.Add(1)
+	t.degradedNow.Add(ctx, by, t.set(keyDegrade.String("degraded")))
 }
 
 // Flushed takes note of a pipeline that came back: hand it to a store that
@@ -103,9 +129,9 @@ func (t *Telemetry) Flushed(store string, waited time.Duration) {
 	if !t.measures {
 		return
 	}
-	set := t.stores.get(store).bare
-	t.flushes.Add(context.Background(), 1, set.add...)
-	t.queued.Record(context.Background(), waited.Seconds(), set.record...)
+	s := t.stores.get(store)
+	s.flushes().n.Add(1)
+	took(context.Background(), t.queued, waited, s.queued)
 }
 
 // WatchOptions say what is asked for when metrics are read.
@@ -156,9 +182,10 @@ type watcher struct {
 
 func (w *watcher) look(ctx context.Context, to metric.Observer) error {
 	store, m, ok := w.g.Measure()
-	if set := w.t.stores.get(store).bare; ok && w.g.Local() {
-		to.ObserveInt64(w.t.memory, m.Memory, observe(set)...)
-		to.ObserveInt64(w.t.evictions, m.Expired, observe(set)...)
+	if ok && w.g.Local() {
+		set := w.t.stores.get(store).observe
+		to.ObserveInt64(w.t.memory, m.Memory, set...)
+		to.ObserveInt64(w.t.evictions, m.Expired, set...)
 	}
 	if w.options.AuditDrops != nil {
 		to.ObserveInt64(w.t.auditDrops, w.options.AuditDrops())
@@ -167,13 +194,9 @@ func (w *watcher) look(ctx context.Context, to metric.Observer) error {
 		return nil
 	}
 	for _, one := range w.census.of(ctx, w.g, w.options) {
-		set := w.t.series(keyOperation.String(one.Operation), keyState.String(one.State.String()))
-		to.ObserveInt64(w.t.records, one.Records, observe(set)...)
-		to.ObserveFloat64(w.t.oldest, one.Oldest.Seconds(), observe(set)...)
+		set := w.t.set(keyOperation.String(one.Operation), keyState.String(one.State.String()))
+		to.ObserveInt64(w.t.records, one.Records, set)
+		to.ObserveFloat64(w.t.oldest, one.Oldest.Seconds(), set)
 	}
 	return nil
-}
-
-func observe(s *series) []metric.ObserveOption {
-	return []metric.ObserveOption{s.add[0].(metric.ObserveOption)}
 }

@@ -11,12 +11,28 @@ import (
 	idem "github.com/go-idem/idem/core"
 )
 
-// spanNames are the steps that become spans. The others are parts of these and
-// would only make a trace long.
-var spanNames = map[idem.StepKind]string{
-	idem.StepClaim: "idem.claim", idem.StepWait: "idem.wait", idem.StepRun: "idem.run",
-	idem.StepSettle: "idem.settle", idem.StepReplay: "idem.replay", idem.StepIssue: "idem.issue",
-	idem.StepReconcile: "idem.reconcile", idem.StepBatch: "idem.claim_batch",
+// spanName names the span of a step, "" where it has none: it is part of one that
+// has, and would only make a trace long.
+func spanName(kind idem.StepKind) string {
+	switch kind {
+	case idem.StepClaim:
+		return "idem.claim"
+	case idem.StepWait:
+		return "idem.wait"
+	case idem.StepRun:
+		return "idem.run"
+	case idem.StepSettle:
+		return "idem.settle"
+	case idem.StepReplay:
+		return "idem.replay"
+	case idem.StepIssue:
+		return "idem.issue"
+	case idem.StepReconcile:
+		return "idem.reconcile"
+	case idem.StepBatch:
+		return "idem.claim_batch"
+	}
+	return ""
 }
 
 // The attributes of spans and metrics; logs use the same words.
@@ -36,6 +52,7 @@ const (
 	keyReason     = attribute.Key("idem.release.reason")
 	keySkip       = attribute.Key("idem.kept_body.skip")
 	keyLease      = attribute.Key("idem.lease")
+	keyWeak       = attribute.Key("idem.weak")
 	keyDuplicate  = attribute.Key("idem.on_duplicate")
 	keyBatch      = attribute.Key("idem.batch.size")
 	keyStore      = attribute.Key("idem.store")
@@ -47,41 +64,66 @@ const (
 
 // Chooses tells guards which steps are looked at: see [idem.StepChooser].
 func (t *Telemetry) Chooses(kind idem.StepKind) bool {
-	return t.measures && measured[kind] || t.spans && spanNames[kind] != ""
+	return t.measures && isMeasured(kind) || t.spans && spanName(kind) != ""
 }
 
 // Start begins a step: see [idem.Observer].
 func (t *Telemetry) Start(ctx context.Context, s idem.Step) (context.Context, func(idem.StepResult)) {
-	if s.Kind == idem.StepDegraded && t.measures {
-		return ctx, t.degraded(ctx)
-	}
-	ctx, span := t.span(ctx, &s)
-	measures := t.measures && measured[s.Kind]
-	switch {
-	case span == nil && !measures:
+	kept := &s
+	ctx, end := t.Begin(ctx, kept)
+	if end == nil {
 		return ctx, nil
-	case span == nil:
-		// The little that measuring needs: a step is copied once, and a link or a
-		// name of its own would be kept for nothing.
-		return ctx, func(r idem.StepResult) { t.measure(ctx, &s, &r) }
 	}
-	return ctx, func(r idem.StepResult) {
-		if measures {
-			t.measure(ctx, &s, &r)
-		}
-		finish(span, s, r)
+	return ctx, func(r idem.StepResult) { end.Ended(ctx, kept, &r) }
+}
+
+// Begin begins a step and allocates nothing for one that has no span: see
+// [idem.StepBeginner].
+func (t *Telemetry) Begin(ctx context.Context, s *idem.Step) (context.Context, idem.StepEnder) {
+	measures := t.measures && isMeasured(s.Kind)
+	if measures && s.Kind == idem.StepDegraded {
+		t.degraded(ctx, 1)
 	}
+	ctx, span := t.span(ctx, s)
+	switch {
+	case span != nil:
+		return ctx, &spanned{t, span, measures}
+	case measures:
+		return ctx, (*bare)(t)
+	}
+	return ctx, nil
+}
+
+// bare ends a step that is only measured.
+type bare Telemetry
+
+func (b *bare) Ended(ctx context.Context, s *idem.Step, r *idem.StepResult) {
+	(*Telemetry)(b).measure(ctx, s, r)
+}
+
+// spanned ends a step that has a span.
+type spanned struct {
+	t        *Telemetry
+	span     trace.Span
+	measures bool
+}
+
+func (d *spanned) Ended(ctx context.Context, s *idem.Step, r *idem.StepResult) {
+	if d.measures {
+		d.t.measure(ctx, s, r)
+	}
+	finish(d.span, s, r)
 }
 
 // span begins the span of a step, nil where there is none to be recorded.
 // Reconciling is a root of its own, linked to the run it is about.
 func (t *Telemetry) span(ctx context.Context, s *idem.Step) (context.Context, trace.Span) {
-	name := spanNames[s.Kind]
+	name := spanName(s.Kind)
 	root := s.Kind == idem.StepReconcile
 	if !t.spans || name == "" || t.keep != nil && !t.keep(*s) || !t.orphans && !root && isUnsampled(ctx) {
 		return ctx, nil
 	}
-	options := t.startOptions(*s)
+	options := t.startOptions(s)
 	if root {
 		options = append([]trace.SpanStartOption{trace.WithNewRoot()}, options...)
 	}
@@ -103,7 +145,7 @@ func isUnsampled(ctx context.Context) bool {
 
 // startOptions are what samplers may see, and the link. Those of a step
 // without a link are the same each time and are made once an operation.
-func (t *Telemetry) startOptions(s idem.Step) []trace.SpanStartOption {
+func (t *Telemetry) startOptions(s *idem.Step) []trace.SpanStartOption {
 	var plain []trace.SpanStartOption
 	if made, ok := t.starts.Load(s.Operation); ok {
 		plain = made.([]trace.SpanStartOption)
@@ -114,7 +156,7 @@ func (t *Telemetry) startOptions(s idem.Step) []trace.SpanStartOption {
 		}
 		t.starts.Store(s.Operation, plain)
 	}
-	from := origin(s.Link)
+	from := t.origin(s.Link)
 	if !from.IsValid() {
 		return plain
 	}
@@ -124,8 +166,8 @@ func (t *Telemetry) startOptions(s idem.Step) []trace.SpanStartOption {
 }
 
 // finish ends the span of a step that is recorded.
-func finish(span trace.Span, s idem.Step, r idem.StepResult) {
-	span.SetAttributes(describe(&s, r)...)
+func finish(span trace.Span, s *idem.Step, r *idem.StepResult) {
+	span.SetAttributes(describe(s, r)...)
 	if kind := errorType(s, r); kind != "" {
 		span.SetAttributes(keyErrorType.String(kind))
 		span.SetStatus(codes.Error, "")
@@ -133,8 +175,8 @@ func finish(span trace.Span, s idem.Step, r idem.StepResult) {
 	span.End()
 }
 
-func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, 0, 10)
+func describe(s *idem.Step, r *idem.StepResult) []attribute.KeyValue {
+	list := make([]attribute.KeyValue, 0, 12)
 	add := func(k attribute.Key, text string) {
 		if text != "" {
 			list = append(list, k.String(text))
@@ -159,6 +201,9 @@ func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
 	if r.Lease > 0 {
 		list = append(list, keyLease.Float64(r.Lease.Seconds())) // seconds
 	}
+	if r.Weak {
+		list = append(list, keyWeak.Bool(true))
+	}
 	if s.Kind == idem.StepBatch {
 		list = append(list, keyBatch.Int(s.Items))
 	}
@@ -170,7 +215,7 @@ func describe(s *idem.Step, r idem.StepResult) []attribute.KeyValue {
 
 // errorType is the closed list of error.type. A refused or replayed duplicate
 // is no error, and a run's own error belongs to the server's span.
-func errorType(s idem.Step, r idem.StepResult) string {
+func errorType(s *idem.Step, r *idem.StepResult) string {
 	switch {
 	case r.Verdict == idem.Unavailable, errors.Is(r.Err, idem.ErrUnavailable):
 		return "unavailable"

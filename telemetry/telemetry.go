@@ -56,6 +56,15 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 // WithMeterProvider takes metrics elsewhere than to the global provider.
 func WithMeterProvider(p metric.MeterProvider) Option { return func(t *Telemetry) { t.meters = p } }
 
+// WithPropagator has p say what a claim keeps of its server's span, and read it
+// for the link of a duplicate; W3C Trace Context if nil. A record has room for a
+// traceparent and for nothing else: p must write and read that field, and what
+// else it writes, such as baggage, is left out. One that writes none for some
+// requests keeps them out of links.
+func WithPropagator(p propagation.TextMapPropagator) Option {
+	return func(t *Telemetry) { t.propagator = p }
+}
+
 // WithSpanFilter makes spans only of the steps that keep allows. Metrics are
 // not filtered.
 func WithSpanFilter(keep func(idem.Step) bool) Option { return func(t *Telemetry) { t.keep = keep } }
@@ -79,18 +88,23 @@ type Telemetry struct {
 	extra   []attribute.KeyValue
 	orphans bool
 
+	propagator propagation.TextMapPropagator
+
 	spans, measures bool // an SDK takes them
 	tracer          trace.Tracer
 	meter           metric.Meter
 	instruments
-	operations memo[*operationSets]
-	stores     memo[*storeSets]
+	operations memo[string, *operationSets]
+	stores     memo[string, *storeSets]
+	calls      memo[storeCall, recorded]
+	degrades   memo[string, *cell]
 	starts     sync.Map // operation → []trace.SpanStartOption
 }
 
 var (
-	_ idem.Observer    = (*Telemetry)(nil)
-	_ idem.StepChooser = (*Telemetry)(nil)
+	_ idem.Observer     = (*Telemetry)(nil)
+	_ idem.StepBeginner = (*Telemetry)(nil)
+	_ idem.StepChooser  = (*Telemetry)(nil)
 )
 
 // New builds a Telemetry on the global providers, or on those given. Install
@@ -108,18 +122,24 @@ func New(options ...Option) (*Telemetry, error) {
 	if t.meters == nil {
 		t.meters = otel.GetMeterProvider()
 	}
+	if t.propagator == nil {
+		t.propagator = propagation.TraceContext{}
+	}
 	t.spans, t.measures = !isNobody(t.tracers), !isNobody(t.meters)
 	t.tracer = t.tracers.Tracer(ScopeName, trace.WithInstrumentationVersion(Version))
 	t.meter = t.meters.Meter(ScopeName, metric.WithInstrumentationVersion(Version))
 	t.operations.make = t.newOperationSets
 	t.stores.make = t.newStoreSets
+	t.calls.make = t.newStoreCall
+	t.degrades.make = func(to string) *cell { return t.degradeChanges.with(t.set(keyDegrade.String(to))) }
 	if err := t.instruments.make(t.meter); err != nil {
 		return nil, err
 	}
-	if t.measures {
-		t.degradedNow.Add(context.Background(), 0, t.series(keyDegrade.String("degraded")).add...)
+	if !t.measures {
+		return t, nil
 	}
-	return t, nil
+	t.degradedNow.Add(context.Background(), 0, t.set(keyDegrade.String("degraded")))
+	return t, t.instruments.tell(t.meter)
 }
 
 // isNobody tells whether a provider drops what it is given: the API's own, which
@@ -134,20 +154,31 @@ func isNobody(provider any) bool {
 
 // TraceParent returns the traceparent of the span in ctx (W3C Trace Context),
 // nil where there is none that is sampled: nobody could follow a link to it.
-func TraceParent(ctx context.Context) []byte {
+func TraceParent(ctx context.Context) []byte { return traceParent(ctx, propagation.TraceContext{}) }
+
+// TraceParent is the function of that name by the propagator that
+// [WithPropagator] named.
+func (t *Telemetry) TraceParent(ctx context.Context) []byte { return traceParent(ctx, t.propagator) }
+
+func traceParent(ctx context.Context, p propagation.TextMapPropagator) []byte {
 	if sc := trace.SpanContextFromContext(ctx); !sc.IsValid() || !sc.IsSampled() {
 		return nil
 	}
 	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	return []byte(carrier["traceparent"])
+	p.Inject(ctx, carrier)
+	if carrier[traceparent] == "" {
+		return nil
+	}
+	return []byte(carrier[traceparent])
 }
 
+const traceparent = "traceparent"
+
 // origin is the span context that a kept traceparent stands for.
-func origin(parent []byte) trace.SpanContext {
+func (t *Telemetry) origin(parent []byte) trace.SpanContext {
 	if len(parent) == 0 {
 		return trace.SpanContext{}
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": string(parent)})
+	ctx := t.propagator.Extract(context.Background(), propagation.MapCarrier{traceparent: string(parent)})
 	return trace.SpanContextFromContext(ctx)
 }

@@ -397,3 +397,20 @@ func TestStepsOfAnUnsampledRequestAreLeftOutUnlessAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A claim or an outcome that a failover may lose says so on its span.
+func TestAWeakClaimSaysSoOnItsSpan(t *testing.T) {
+	rec := tracetest.NewSpanRecorder()
+	tel, err := telemetry.New(telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(rec))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, weak := range []bool{true, false} {
+		_, end := tel.Start(context.Background(), idem.Step{Kind: idem.StepClaim, Operation: operation})
+		end(idem.StepResult{Weak: weak})
+	}
+	is := attribute.Bool("idem.weak", true)
+	if got := rec.Ended(); len(got) != 2 || !slices.Contains(got[0].Attributes(), is) || slices.Contains(got[1].Attributes(), is) {
+		t.Errorf("spans %v", got)
+	}
+}

@@ -14,10 +14,13 @@ import (
 	idem "github.com/go-idem/idem/core"
 )
 
-type discard struct{ header http.Header }
+type discard struct {
+	header http.Header
+	status int
+}
 
 func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) WriteHeader(int)             {}
+func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func benchApp(guards ...echo.MiddlewareFunc) *echo.Echo {

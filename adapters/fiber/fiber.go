@@ -1,7 +1,6 @@
 package fiberidem
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -43,10 +42,13 @@ func (x exchange) Native() any                   { return x.Ctx }
 func (x exchange) SetBody(b *httpflow.Body)      { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
 func (x exchange) SetContext(c context.Context)  { x.SetUserContext(c) }
 func (x exchange) Pass() error                   { return x.Next() }
-func (x exchange) Mark(v httpflow.Verdict)       { x.Set(httpflow.StatusHeader, v.String()) }
+func (x exchange) Mark(v httpflow.Verdict)       { x.set(httpflow.StatusHeader, v.String()) }
 func (x exchange) Release()                      {} // the server sends it once the chain has returned
 func (x exchange) Drop()                         { x.Response().ResetBody() }
 func (x exchange) Fields(f httpflow.FieldReader) { x.Response().Header.VisitAll(httpflow.Lent(f)) }
+func (x exchange) LentLines(n string) [][]byte   { return x.Request().Header.PeekAll(n) }
+func (x exchange) LentBody() httpflow.HeldBody   { return x.Request() }
+func (x exchange) set(n, v string)               { httpflow.SetField(&x.Response().Header, n, v) }
 func (x exchange) PathValue(n string) string {
 	if x.App().Config().UnescapePath { // Fiber has undone it; twice, two paths could be one key
 		return x.Params(n)
@@ -54,31 +56,29 @@ func (x exchange) PathValue(n string) string {
 	return httpflow.Unescaped(x.Params(n))
 }
 func (x exchange) Body() (io.Reader, int64) {
-	if x.Request().IsBodyStream() {
-		return x.Ctx.Context().RequestBodyStream(), int64(x.Request().Header.ContentLength())
-	}
-	return bytes.NewBuffer(x.Request().Body()), -1
+	return httpflow.Unread(x.Request(), x.Ctx.Context().RequestBodyStream(), x.Request().Header.ContentLength())
 }
-func (x exchange) Run(ctx context.Context, _ int64) (*httpflow.Reply, error) {
+func (x exchange) Run(ctx context.Context, _ int64, r *httpflow.Reply) error {
 	defer x.SetUserContext(x.UserContext())
 	x.SetUserContext(ctx)
 	err, res := x.Next(), x.Response()
 	if err != nil && x.App().ErrorHandler(x.Ctx, err) != nil {
 		_ = x.SendStatus(fiber.StatusInternalServerError) // as Fiber does
 	}
-	if res.IsBodyStream() || x.Ctx.Context().Hijacked() {
-		return &httpflow.Reply{Status: res.StatusCode(), Partial: true}, err
+	if r.Status = res.StatusCode(); res.IsBodyStream() || x.Ctx.Context().Hijacked() {
+		r.Partial = true
+		return err
 	}
-	if s := res.StatusCode(); s == fiber.StatusNoContent || s == fiber.StatusNotModified || len(res.Body()) == 0 {
+	if r.Body = res.Body(); r.Status == fiber.StatusNoContent || r.Status == fiber.StatusNotModified || len(r.Body) == 0 {
 		res.Header.SetNoDefaultContentType(true) // so that Fields tells a type only if one was chosen
 	}
-	return &httpflow.Reply{Status: res.StatusCode(), Body: res.Body()}, err
+	return err
 }
 func (x exchange) Send(r *httpflow.Reply) {
 	if size := x.Request().Header.ContentLength(); x.Request().IsBodyStream() && !r.Read && (size < 0 || size > 8<<10) {
 		x.Ctx.Context().SetConnectionClose() // or what is left unread would be taken for the next request
 	}
 	x.Response().Header.SetNoDefaultContentType(true)
-	r.Each(x.Response().Header.Set, x.Response().Header.Add)
+	r.Each(x.set, x.Response().Header.Add)
 	x.Status(r.Status).Response().SetBodyRaw(r.Body)
 }

@@ -88,7 +88,8 @@ func (j *judgement) begin() {
 // included, which go on by themselves.
 func (j *judgement) end() {
 	if j.running {
-		j.verdict, j.err = j.claim.Verdict(), errAbrupt // what its settle, which is behind us, made of it
+		c, _ := idem.ClaimFrom(j.entered)
+		j.verdict, j.err = c.Verdict(), errAbrupt // what its settle, which is behind us, made of it
 		j.x.Drop()
 		j.x.Mark(j.verdict)
 	}
@@ -101,7 +102,7 @@ func (j *judgement) end() {
 		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",
 			slog.String("idem.operation", j.plan.policy.Operation), slog.String("idem.verdict", j.verdict.String()))
 	}
-	*j = judgement{enter: j.enter}
+	j.reset()
 	judgements.Put(j)
 }
 

@@ -35,6 +35,12 @@ type Body struct {
 // read reads the whole body, at most limit bytes. A body that says at once that
 // it is longer is not read at all.
 func (b *Body) read(r Request, limit int64) error {
+	if lender, ok := r.(Lender); ok {
+		if held := lender.LentBody(); !held.IsBodyStream() {
+			b.hold(held.Body())
+			return b.within(limit)
+		}
+	}
 	src, size := r.Body()
 	switch {
 	case size > limit:
@@ -44,11 +50,8 @@ func (b *Body) read(r Request, limit int64) error {
 		return nil
 	}
 	if held, ok := src.(interface{ Bytes() []byte }); ok {
-		b.mem, b.lent = held.Bytes(), true
-		if b.size = int64(len(b.mem)); b.size > limit {
-			return errTooLarge
-		}
-		return nil
+		b.hold(held.Bytes())
+		return b.within(limit)
 	}
 	if size > 0 && size <= memoryLimit {
 		b.mem, b.size = make([]byte, size), size
@@ -59,6 +62,16 @@ func (b *Body) read(r Request, limit int64) error {
 		return nil
 	}
 	return b.readUnsized(src, limit)
+}
+
+// hold takes over a body that the framework holds in memory.
+func (b *Body) hold(body []byte) { b.mem, b.size, b.lent = body, int64(len(body)), true }
+
+func (b *Body) within(limit int64) error {
+	if b.size > limit {
+		return errTooLarge
+	}
+	return nil
 }
 
 func (b *Body) readUnsized(src io.Reader, limit int64) error {
@@ -185,6 +198,9 @@ func (b *Body) Reader() io.ReadCloser {
 	r.Reset(b.mem)
 	return r
 }
+
+// inMemory says that the body was read to its end and is b.mem.
+func (b *Body) inMemory() bool { return b.file == nil && b.rest == nil }
 
 // memReader is a bytes.Reader with a Close, in one piece of memory.
 type memReader struct{ bytes.Reader }

@@ -33,7 +33,6 @@ type capture struct {
 	declared int64      // its Content-Length, -1 if there is none
 	body     *[]byte
 	written  int64
-	answer   Reply
 	space    [6]headLine // for the heads of most answers
 }
 
@@ -58,8 +57,8 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b 
 
 const biggestKept = 64 << 10
 
-func newCapture(under http.ResponseWriter, limit int64) *capture {
-	return &capture{under: under, header: under.Header(), limit: limit, verdict: idem.Executed, declared: -1}
+func (c *capture) begin(under http.ResponseWriter, limit int64) {
+	c.under, c.header, c.limit, c.verdict, c.declared = under, under.Header(), limit, idem.Executed, -1
 }
 
 // writer returns c with the abilities that the server's writer has.

@@ -18,7 +18,22 @@ import (
 //	   …  the body, to the end; compressed: its length (uvarint), then DEFLATE (RFC 1951)
 //
 // A new layout is a new version, read one release before it is written.
-type codec struct{}
+type codec struct{ into *room } // of a kept answer; nil makes a new one
+
+// room is where one answer stands while its request lasts.
+type room struct {
+	reply  Reply
+	fields [8]Field // of most answers
+}
+
+// empty is a reply to be filled in.
+func (o *room) empty() *Reply {
+	if o == nil {
+		return new(Reply)
+	}
+	o.reply = Reply{Fields: o.fields[:0]}
+	return &o.reply
+}
 
 const (
 	replyVersion           = 1
@@ -34,7 +49,10 @@ var fieldNames = [...]string{
 }
 
 func fieldCode(name string) byte {
-	for i := 1; i < len(fieldNames); i++ {
+	if name == "Content-Type" { // most answers have one, and little else
+		return 1
+	}
+	for i := 2; i < len(fieldNames); i++ {
 		if fieldNames[i] == name {
 			return byte(i)
 		}
@@ -84,9 +102,11 @@ var errReply = errors.New("httpflow: the kept answer is cut off or damaged")
 // Decode reads what Encode wrote. Bytes that are not of that form are an error,
 // never an answer. A body that was not
 // compressed points into p.
-func (codec) Decode(p idem.Payload) (*Reply, error) {
+func (c codec) Decode(p idem.Payload) (*Reply, error) {
+	r := c.into.empty()
 	if len(p.Bytes) == 0 && p.Partial { // nothing at all was kept
-		return &Reply{Partial: true}, nil
+		r.Partial = true
+		return r, nil
 	}
 	if len(p.Bytes) == 0 || p.Bytes[0] != replyVersion && p.Bytes[0] != replyVersionCompressed {
 		return nil, fmt.Errorf("%w: version unknown", errReply)
@@ -104,8 +124,11 @@ func (codec) Decode(p idem.Payload) (*Reply, error) {
 	if status < 100 || status > 999 || head > len(b) || count > head/2 {
 		return nil, errReply
 	}
-	// Two places are left for the verdict.
-	r := &Reply{Status: status, Partial: p.Partial, Fields: make([]Field, count, count+2), Body: b[head:]}
+	r.Status, r.Partial, r.Body = status, p.Partial, b[head:]
+	if count+2 > cap(r.Fields) { // two places are left for the verdict
+		r.Fields = make([]Field, 0, count+2)
+	}
+	r.Fields = r.Fields[:count]
 	text := string(b[:head]) // names and values are pieces of it
 	for i := range r.Fields {
 		var ok bool

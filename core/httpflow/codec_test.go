@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,18 @@ func TestCodecBytesAreAFormat(t *testing.T) {
 	}
 	if fieldNames[1] != "Content-Type" || fieldNames[2] != "Location" || fieldNames[19] != "Content-Security-Policy" {
 		t.Error("the list of common names was changed; it only grows at its end")
+	}
+}
+
+// Whatever has a place in the list is taken for kept without a further look.
+func TestCommonNamesAreKept(t *testing.T) {
+	for _, name := range fieldNames[1:] {
+		if slices.Contains(notKept[:], name) || slices.ContainsFunc(notKeptPrefixes[:], func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			t.Errorf("%s is on the deny-list", name)
+		}
+		if canonical(name) != name {
+			t.Errorf("%s is not spelt as it comes", name)
+		}
 	}
 }
 

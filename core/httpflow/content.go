@@ -17,7 +17,8 @@ import (
 // byte for byte is never in memory as a whole.
 func (p *plan) fingerprint(policy *idem.Policy, r Request, b *Body) (idem.Fingerprint, error) {
 	guard := p.flow.Guard
-	content := idem.Content{Method: r.Method(), Path: r.Path(), Query: r.RawQuery(), ContentType: contentType(r)}
+	var content idem.Content
+	content.Method, content.Path, content.Query, content.ContentType = r.Method(), r.Path(), r.RawQuery(), contentType(r)
 	if kind, boundary := kindOf(content.ContentType); kind == bodyMultipart {
 		content.Body = multipartListing(b, boundary)
 	}

@@ -194,7 +194,7 @@ func (f *Flow) ask(r Request, scope string, want wanted, discard bool) *Reply {
 	}
 	in := idem.Intent{
 		Operation: want.Operation, Scope: scope, Key: n.key, Token: n.token, Context: want.Context,
-		Traits: f.traits(policy, r), Source: n.from, Trace: p.trace(r.Context()), Client: f.client(r),
+		Traits: f.traits(policy, r), Source: n.from, Trace: p.trace(r), Client: f.client(r),
 	}
 	var (
 		status  idem.Status

@@ -22,6 +22,9 @@ const (
 
 // kindOf reads a content type; boundary is that of a multipart form.
 func kindOf(contentType string) (kind bodyKind, boundary string) {
+	if contentType == "application/json" { // most are
+		return bodyJSON, ""
+	}
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.TrimSpace(media)
 	const suffix = "+json" // RFC 6839 section 3.1
@@ -40,10 +43,8 @@ func kindOf(contentType string) (kind bodyKind, boundary string) {
 }
 
 func contentType(r Request) string {
-	if lines := r.Header("Content-Type"); len(lines) > 0 {
-		return lines[0]
-	}
-	return ""
+	line, _ := peek(r, "Content-Type")
+	return line
 }
 
 // tokenFromBody looks for a token in a body that was read.

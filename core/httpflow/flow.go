@@ -136,7 +136,6 @@ func (rt *Route) plan() *plan {
 type plan struct {
 	flow     *Flow
 	policy   *idem.Policy
-	codec    codec
 	sources  []keySource // in the order in which they are looked at
 	tokens   bool        // a token may name the intent
 	headers  []string    // of keys that clients choose

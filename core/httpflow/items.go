@@ -125,7 +125,7 @@ type itemBatch struct {
 // do claims the items, runs what is to be run, and answers for each.
 func (b *itemBatch) do() *Reply {
 	b.observe()
-	codec := itemCodec{b.plan.codec, b.plan.policy.MaxKeptBody}
+	codec := itemCodec{codec{}, b.plan.policy.MaxKeptBody}
 	answers, err := idem.DoBatch(b.r.Context(), b.plan.flow.Guard, b.intents, idem.Codec[*Reply](codec), b.run)
 	if err != nil {
 		b.trouble(err)

@@ -78,7 +78,7 @@ func (b *itemBatch) intent(scope string, item json.RawMessage) idem.Intent {
 	p, r := b.plan, b.r
 	in := idem.Intent{
 		Operation: p.policy.Operation, Scope: scope, Source: "json", Traits: p.flow.traits(p.policy, r),
-		Trace: p.trace(r.Context()), Force: asksForce(r), Wait: wait(r),
+		Trace: p.trace(r), Force: asksForce(r), Wait: wait(r),
 	}
 	n := b.named(item)
 	if n.err != nil {
@@ -136,6 +136,9 @@ func (b *itemBatch) named(item json.RawMessage) named {
 
 // observe starts the observer's step of each item.
 func (b *itemBatch) observe() {
+	for i := range b.intents {
+		b.intents[i].Judged = true
+	}
 	guard := b.plan.flow.Guard
 	if !guard.Watches(idem.StepAnswer) {
 		return

@@ -11,21 +11,28 @@ type keeper struct {
 	reply *Reply // nil before the handler was entered
 	// before are the fields that stood there then. Where they still do, whoever
 	// set them outside sets them for a repeat again, with that request's values.
-	before []Field
+	before []fieldEnds
+	text   []byte   // of those, one behind the other
 	named  []string // by Connection: hop-by-hop (RFC 9110 section 7.6.1)
-	space  [6]Field // for the fields of most answers
 }
+
+// fieldEnds is where name and value of a field end in a text.
+type fieldEnds struct{ name, value int }
 
 // Field implements [FieldReader].
 func (k *keeper) Field(name, value string) {
 	r := k.reply
 	switch {
+	case name == "Content-Type": // it always stays, as it says what the body is
+		if r != nil {
+			r.Fields = append(r.Fields, Field{name, value})
+		}
 	case r == nil:
-		k.before = append(k.before, Field{strings.Clone(name), strings.Clone(value)})
+		k.text = append(append(k.text, name...), value...)
+		k.before = append(k.before, fieldEnds{len(k.text) - len(value), len(k.text)})
 	case isKept(name):
-		// The content type always stays, as it says what the body is.
-		if f := (Field{name, value}); name == "Content-Type" || !slices.Contains(k.before, f) {
-			r.Fields = append(r.Fields, f)
+		if !k.stood(name, value) {
+			r.Fields = append(r.Fields, Field{name, value})
 		}
 	case strings.EqualFold(name, "Connection"):
 		for option := range strings.SplitSeq(value, ",") {
@@ -36,10 +43,22 @@ func (k *keeper) Field(name, value string) {
 	}
 }
 
+// stood says whether a field stood in the header before the handler was entered.
+func (k *keeper) stood(name, value string) bool {
+	begin := 0
+	for _, at := range k.before {
+		if string(k.text[begin:at.name]) == name && string(k.text[at.name:at.value]) == value {
+			return true
+		}
+		begin = at.value
+	}
+	return false
+}
+
 // keep completes a reply by its header, and cuts it down to what is kept: of an
 // answer that was streamed, or has more than limit bytes, that is the Location.
 func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
-	r.Fields, k.reply = k.space[:0], r
+	k.reply = r
 	x.Fields(k)
 	r.Partial = r.Partial || int64(len(r.Body)) > limit
 	if r.Partial || !bodyAllowed(r.Status) { // some frameworks hold a body that they will not send
@@ -65,6 +84,9 @@ var (
 )
 
 func isKept(name string) bool {
+	if fieldCode(name) != 0 { // the common names are all kept
+		return true
+	}
 	name = canonical(name)
 	if slices.Contains(notKept[:], name) {
 		return false

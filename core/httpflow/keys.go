@@ -3,7 +3,6 @@ package httpflow
 import (
 	"fmt"
 	"net/textproto"
-	"slices"
 	"strings"
 
 	idem "github.com/go-idem/idem/core"
@@ -36,62 +35,83 @@ type named struct {
 // sentKey looks for a token and then for a key that the client chose, in the
 // head. A token wins over a key beside it, whatever that looks like: browsers
 // make keys of their own.
-func (p *plan) sentKey(r Request) named {
+func (p *plan) sentKey(r Request) (n named) {
 	if p.tokens {
-		if n := tokenFromHead(r); n.sent {
+		if tokenFromHead(r, &n); n.sent {
 			return n
 		}
 	}
-	return p.keyFromHead(r)
+	p.keyFromHead(r, &n)
+	return n
 }
 
 // anySent says whether a token or a client's key was sent in the head.
 func (p *plan) anySent(r Request) bool {
-	sent := func(name string) bool { return len(r.Header(name)) > 0 }
-	return p.tokens && slices.ContainsFunc(tokenHeaders[:], sent) || slices.ContainsFunc(p.headers, sent)
+	return p.tokens && anyOf(r, tokenHeaders[:]) || anyOf(r, p.headers)
 }
 
-func tokenFromHead(r Request) (n named) {
+func anyOf(r Request, headers []string) bool {
+	for _, header := range headers {
+		if sent(r, header) {
+			return true
+		}
+	}
+	return false
+}
+
+func sent(r Request, header string) bool {
+	_, lines := peek(r, header)
+	return lines > 0
+}
+
+// tokenFromHead fills in n, which is zero, where a token was sent.
+func tokenFromHead(r Request, n *named) {
 	for _, header := range tokenHeaders {
-		lines := r.Header(header)
-		if len(lines) == 0 {
+		line, lines := peek(r, header)
+		if lines == 0 {
 			continue
 		}
-		if len(lines) > 1 {
-			return malformed("token", "the header %s was sent %d times; send it once", header, len(lines))
+		if lines > 1 {
+			*n = malformed("token", "the header %s was sent %d times; send it once", header, lines)
+			return
 		}
-		token, err := readToken(lines[0])
+		token, err := readToken(line)
 		switch {
 		case err != nil:
-			return malformed("token", "the header %s: %w", header, err)
+			*n = malformed("token", "the header %s: %w", header, err)
+			return
 		case n.sent && n.token != token:
-			return malformed("token", "the headers %s and %s hold different tokens; send one", tokenHeader, tokenHeaderOld)
+			*n = malformed("token", "the headers %s and %s hold different tokens; send one", tokenHeader, tokenHeaderOld)
+			return
 		}
-		n = named{sent: true, token: token, from: "token"}
+		n.sent, n.token, n.from = true, token, "token"
 	}
-	return n
 }
 
-func (p *plan) keyFromHead(r Request) (n named) {
+// keyFromHead fills in n, which is zero, where a client's key was sent. The key
+// may be a piece of the framework's buffers.
+func (p *plan) keyFromHead(r Request, n *named) {
 	first := ""
 	for _, header := range p.headers {
-		lines := r.Header(header)
-		if len(lines) == 0 {
+		line, lines := peek(r, header)
+		if lines == 0 {
 			continue
 		}
-		if len(lines) > 1 {
-			return malformed("header", "the header %s was sent %d times; send it once", header, len(lines))
+		if lines > 1 {
+			*n = malformed("header", "the header %s was sent %d times; send it once", header, lines)
+			return
 		}
-		key, err := idem.ParseKey(lines[0], p.flow.StrictKeys)
+		key, err := idem.ParseKey(line, p.flow.StrictKeys)
 		switch {
 		case err != nil:
-			return malformed("header", "the header %s: %w", header, err)
+			*n = malformed("header", "the header %s: %w", header, err)
+			return
 		case n.sent && n.key != key:
-			return malformed("header", "the headers %s and %s hold different keys; send one", first, header)
+			*n = malformed("header", "the headers %s and %s hold different keys; send one", first, header)
+			return
 		}
-		n, first = named{sent: true, key: key, from: "header"}, header
+		n.sent, n.key, n.from, first = true, key, "header", header
 	}
-	return n
 }
 
 // malformed is something sent that cannot be read.
@@ -142,6 +162,9 @@ func (p *plan) refusesEarly(r Request) bool { return !p.observe && !p.partial &&
 // by anybody who saw it on the wire (RFC 8470 section 5.1).
 func isEarly(r Request) bool {
 	if broken.Is(broken.T5EarlyDataRuns) {
+		return false
+	}
+	if !sent(r, "Early-Data") {
 		return false
 	}
 	for _, line := range r.Header("Early-Data") {

@@ -47,6 +47,14 @@ func (r NetRequest) Header(name string) []string {
 	return nil
 }
 
+// lines is Header of a name that is spelt canonically.
+func (r NetRequest) lines(name string) []string {
+	if name == "Host" {
+		return r.Header(name)
+	}
+	return r.Request.Header[name]
+}
+
 // Unescaped returns a path value with its percent-encoding undone, of frameworks
 // that route by the raw path where net/http keeps one.
 func (r NetRequest) Unescaped(value string) string {
@@ -126,8 +134,17 @@ type NetExchange struct {
 	Handler NetHandler
 
 	body   *Body
-	held   *capture
+	held   *heldRun
 	marked idem.Verdict // before Run
+	values [6]string    // of the fields of most answers that are sent
+}
+
+// heldRun is what a handler of net/http gets, in one piece of memory. It is not
+// used again: handlers may keep what they were given.
+type heldRun struct {
+	capture
+	request http.Request
+	body    memReader
 }
 
 // SetBody implements [Exchange].
@@ -148,19 +165,36 @@ func (x *NetExchange) request(ctx context.Context) *http.Request {
 	return r
 }
 
+// inside is request for the run that is held back.
+func (x *NetExchange) inside(ctx context.Context) *http.Request {
+	r := &x.held.request
+	*r = *x.WithContext(ctx)
+	switch {
+	case x.body == nil:
+	case x.body.inMemory():
+		x.held.body.Reset(x.body.mem)
+		r.Body = &x.held.body
+	default:
+		r.Body = x.body.Reader()
+	}
+	return r
+}
+
 // Pass implements [Exchange].
 func (x *NetExchange) Pass() error {
 	return x.Handler.ServeNet(x.under(), x.request(x.Context()), false)
 }
 
 // Run implements [Exchange].
-func (x *NetExchange) Run(ctx context.Context, keep int64) (*Reply, error) {
-	x.held = newCapture(x.under(), keep)
+func (x *NetExchange) Run(ctx context.Context, keep int64, r *Reply) error {
+	x.held = new(heldRun)
+	x.held.begin(x.under(), keep)
 	if x.marked != 0 {
 		x.held.verdict = x.marked
 	}
-	err := x.Handler.ServeNet(x.held.writer(), x.request(ctx), true)
-	return x.held.reply(), err
+	err := x.Handler.ServeNet(x.held.writer(), x.inside(ctx), true)
+	x.held.reply(r)
+	return err
 }
 
 // Fields implements [Exchange].
@@ -207,8 +241,10 @@ func (x *NetExchange) under() http.ResponseWriter {
 
 // Send implements [Exchange].
 func (x *NetExchange) Send(r *Reply) {
-	h := x.Writer.Header()
-	values := make([]string, 0, len(r.Fields)+1)
+	h, values := x.Writer.Header(), x.values[:0]
+	if len(r.Fields)+2 > len(x.values) { // a content type and a length may come to them
+		values = make([]string, 0, len(r.Fields)+2)
+	}
 	r.Each(func(name, value string) {
 		if values = append(values, value); value == "" && name == "Content-Type" {
 			h[name] = nil // which keeps the server from guessing
@@ -217,7 +253,8 @@ func (x *NetExchange) Send(r *Reply) {
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}, func(name, value string) { h[name] = append(h[name], value) })
 	if bodyAllowed(r.Status) {
-		h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
+		values = append(values, strconv.Itoa(len(r.Body)))
+		h["Content-Length"] = slices.Clip(values[len(values)-1:])
 	} else {
 		delete(h, "Content-Length")
 	}

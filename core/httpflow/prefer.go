@@ -10,6 +10,9 @@ import (
 // wait=N, RFC 7240 section 4.3): zero where it says nothing that can be read,
 // negative where it would not wait at all. Of several the first counts.
 func wait(r Request) time.Duration {
+	if !sent(r, "Prefer") {
+		return 0
+	}
 	for _, line := range r.Header("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {
 			token, _, _ := strings.Cut(preference, ";")
@@ -33,6 +36,6 @@ func wait(r Request) time.Duration {
 // asksForce says whether the client asks to run over a record that refuses it:
 // the policy and the application's ForceAuthorizer have the last word.
 func asksForce(r Request) bool {
-	lines := r.Header("Idempotency-Force")
-	return len(lines) == 1 && strings.TrimSpace(lines[0]) == "1"
+	line, lines := peek(r, "Idempotency-Force")
+	return lines == 1 && strings.TrimSpace(line) == "1"
 }

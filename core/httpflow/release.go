@@ -64,11 +64,10 @@ func sameSlice(a, b []string) bool {
 
 // reply is the answer once the handler has returned. Its body points into what
 // is held back.
-func (c *capture) reply() *Reply {
-	r := &c.answer
+func (c *capture) reply(r *Reply) {
 	if c.state == hijacked {
 		r.Status, r.Partial = http.StatusSwitchingProtocols, true
-		return r
+		return
 	}
 	if c.state == holding && c.status == 0 {
 		c.take(http.StatusOK)
@@ -77,7 +76,6 @@ func (c *capture) reply() *Reply {
 	if c.body != nil {
 		r.Body = *c.body
 	}
-	return r
 }
 
 // fields tells the header that the answer has, with the content type that the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/url"
-	"unsafe"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -61,11 +60,11 @@ type Exchange interface {
 	// as long as an answer can be held: not once it is flushed, streamed or
 	// hijacked, or over keep bytes where it leaves piece by piece. Then its head
 	// leaves at that moment, with the verdict of a Mark before, else executed,
-	// and the reply is Partial. The reply holds status and body; its fields are asked for by
-	// Fields. An error that the handler returns the framework's way is turned
-	// into the answer that the framework makes of it, and returned too. A panic
-	// goes through.
-	Run(ctx context.Context, keep int64) (*Reply, error)
+	// and the reply is Partial. Run fills in the reply's status and body; its
+	// fields are asked for by Fields. An error that the handler returns the
+	// framework's way is turned into the answer that the framework makes of it,
+	// and returned too. A panic goes through.
+	Run(ctx context.Context, keep int64, r *Reply) error
 
 	// Fields tells the field lines of the answer's header: those that stand
 	// there before Run, and after Run those that the answer has.
@@ -103,24 +102,4 @@ func Unescaped(value string) string {
 		return plain
 	}
 	return value
-}
-
-// Lent is to, for frameworks that tell field lines as bytes which stand until the
-// answer has left.
-func Lent(to FieldReader) func(name, value []byte) {
-	return func(name, value []byte) {
-		to.Field(unsafe.String(unsafe.SliceData(name), len(name)), unsafe.String(unsafe.SliceData(value), len(value)))
-	}
-}
-
-// Lines makes strings of their own of field lines that are bytes.
-func Lines(lines [][]byte) []string {
-	if len(lines) == 0 {
-		return nil
-	}
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = string(line)
-	}
-	return all
 }

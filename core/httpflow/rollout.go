@@ -23,7 +23,8 @@ func (p *plan) off(ctx context.Context) (in idem.Intent, ok bool) {
 // passOff runs a request for which nothing is guarded. Only what its client chose
 // to send counts as a key here: no function is asked, and no body read.
 func (p *plan) passOff(x Exchange, off idem.Intent) error {
-	j := newJudgement(p, x, p.sentKey(x))
+	sent := p.sentKey(x)
+	j := newJudgement(p, x, &sent)
 	defer j.end()
 	return j.unguarded(off)
 }

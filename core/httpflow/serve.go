@@ -2,6 +2,7 @@ package httpflow
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,14 +20,17 @@ func (rt *Route) Serve(x Exchange) error {
 	if !p.guards(x.Method()) {
 		return p.unguarded(x)
 	}
-	if off, ok := p.off(x.Context()); ok {
-		return p.passOff(x, off)
+	if p.policy.Mode == idem.ModeOff {
+		if off, ok := p.off(x.Context()); ok {
+			return p.passOff(x, off)
+		}
 	}
-	head := p.fromHead(x)
+	var head named
+	p.fromHead(x, &head)
 	if p.passes(x, head.sent) {
 		return x.Pass()
 	}
-	j := newJudgement(p, x, head)
+	j := newJudgement(p, x, &head)
 	defer j.end()
 	return j.judge()
 }
@@ -38,7 +42,7 @@ func (p *plan) unguarded(x Exchange) error {
 	if !sent.sent {
 		return x.Pass()
 	}
-	j := newJudgement(p, x, sent)
+	j := newJudgement(p, x, &sent)
 	defer j.end()
 	return j.pass()
 }
@@ -65,6 +69,7 @@ func (p *plan) passes(r Request, found bool) bool {
 type judgement struct {
 	plan   *plan
 	x      Exchange
+	r      Request // x
 	named  named
 	ctx    context.Context
 	scope  string
@@ -72,13 +77,14 @@ type judgement struct {
 	read   bool // body is the request's
 	intent idem.Intent
 	kept   keeper
+	answer room // the handler's, or the kept one
 
 	besides bool // it would have been refused, and runs beside
 
 	verdict idem.Verdict
-	err     error       // why, where a refusal has more to say
-	claim   *idem.Claim // of the handler that was entered for this very request
-	running bool        // and that has not returned
+	err     error           // why, where a refusal has more to say
+	entered context.Context // of the handler, where it was entered for this very request
+	running bool            // and that has not returned
 
 	observed idem.Ending
 	watched  bool
@@ -95,25 +101,40 @@ var judgements = sync.Pool{New: func() any {
 	return j
 }}
 
-func newJudgement(p *plan, x Exchange, n named) *judgement {
+func newJudgement(p *plan, x Exchange, n *named) *judgement {
 	j := judgements.Get().(*judgement)
-	j.plan, j.x, j.named, j.ctx = p, x, n, x.Context()
+	j.plan, j.x, j.r, j.named, j.ctx = p, x, x, *n, x.Context()
 	return j
 }
+
+// reset leaves nothing of the request behind, save room for the next one's texts.
+func (j *judgement) reset() {
+	enter, before, text := j.enter, j.kept.before[:0], j.kept.text[:0]
+	if broken.Is(broken.I4JudgementKept) {
+		*j = judgement{enter: enter, body: j.body, read: j.read}
+		return
+	}
+	*j = judgement{}
+	if j.enter = enter; cap(text) <= roomForTexts {
+		j.kept.before, j.kept.text = before, text
+	}
+}
+
+const roomForTexts = 4 << 10
 
 // judge decides from the head alone as long as that is possible, so that nobody
 // can make the server read a body with a key that is no good: key syntax, then
 // scope, then the token. Only then is the body read, sooner only where the key
 // itself can stand in it.
 func (j *judgement) judge() error {
-	p, x := j.plan, j.x
+	p, r := j.plan, j.r
 	// What stands first in the policy's order decides, so a body that can hold it
 	// is looked into before anything is decided by what stands in the head.
-	look := j.named.err == nil && j.named.failed == nil && p.mayHoldKey(x, j.named.at)
+	look := j.named.err == nil && j.named.failed == nil && p.mayHoldKey(r, j.named.at)
 	switch {
 	case j.named.err != nil || j.named.failed != nil:
 		return j.refuseNamed(j.named)
-	case !j.named.sent && !look && p.refusesEarly(x):
+	case !j.named.sent && !look && p.refusesEarly(r):
 		j.x.Send(tooEarly())
 		return nil
 	}
@@ -136,13 +157,11 @@ func (j *judgement) judge() error {
 	if j.named.sent || !p.partial {
 		j.begin()
 	}
-	j.intent = idem.Intent{
-		Operation: p.policy.Operation, Scope: j.scope, Key: j.named.key, Token: j.named.token, Source: j.named.from,
-		Context: p.context.find(x, &j.body), Traits: p.flow.traits(p.policy, x), Trace: p.trace(x.Context()), Force: asksForce(x), Wait: wait(x),
-		Client: p.flow.client(x),
-	}
-	if ok, err := j.verify(); !ok {
-		return err
+	j.intend()
+	if !j.plain() {
+		if ok, err := j.verify(); !ok {
+			return err
+		}
 	}
 	if !j.read {
 		if ok, err := j.readBody(); !ok {
@@ -151,23 +170,38 @@ func (j *judgement) judge() error {
 		// A context in the body is known only now. Until here a token of ours
 		// was looked at without it, which forbids running and nothing else.
 		if p.context.inBody() && !j.named.token.IsZero() {
-			j.intent.Context = p.context.find(x, &j.body)
+			j.intent.Context = p.context.find(r, &j.body)
 			if ok, err := j.verify(); !ok {
 				return err
 			}
 		}
 	}
-	print, err := p.fingerprint(p.policy, x, &j.body)
+	print, err := p.fingerprint(p.policy, r, &j.body)
 	if err != nil {
 		return j.refuseBody(err)
 	}
 	j.intent.Fingerprint = print
 	if _, changed := p.flow.Guard.EarlierFingerprint(p.policy.Operation); changed {
 		j.intent.Refingerprint = func(by idem.FingerprintChoice) (idem.Fingerprint, error) {
-			return p.fingerprint(&idem.Policy{Fingerprint: by}, x, &j.body)
+			return p.fingerprint(&idem.Policy{Fingerprint: by}, r, &j.body)
 		}
 	}
 	return j.do()
+}
+
+// intend fills in what the intent is known by from the head. The guard hashes a
+// key and keeps it nowhere, so it may be a piece of the framework's buffers; whoever
+// is asked whether to force it may keep it.
+func (j *judgement) intend() {
+	p, r, in := j.plan, j.r, &j.intent
+	in.Operation, in.Scope, in.Key, in.Token, in.Source = p.policy.Operation, j.scope, j.named.key, j.named.token, j.named.from
+	if p.context.kind != "" {
+		in.Context = p.context.find(r, &j.body)
+	}
+	in.Traits, in.Trace, in.Wait, in.Client = p.flow.traits(p.policy, r), p.trace(r), wait(r), p.flow.client(r)
+	if asksForce(r) {
+		in.Force, in.Key = true, strings.Clone(in.Key)
+	}
 }
 
 // whose finds out whose key it is.
@@ -229,6 +263,16 @@ func (j *judgement) readBody() (ok bool, err error) {
 	return true, nil
 }
 
+// plain says of a key that there is nothing about it that the head could be refused
+// for. Do judges it then, which costs less than to have it judged before.
+func (j *judgement) plain() bool {
+	return j.named.key != "" && len(j.named.key) <= maxPlainKey && !j.plan.partial
+}
+
+// maxPlainKey is the longest key that a client can choose, in bytes (design:
+// PROTOCOL section 7).
+const maxPlainKey = 255
+
 // verify judges key and token without a store call.
 func (j *judgement) verify() (ok bool, err error) {
 	j.intent, err = j.plan.flow.Guard.Verify(j.ctx, j.intent)
@@ -243,8 +287,9 @@ func (j *judgement) verify() (ok bool, err error) {
 
 // do claims, runs, settles and answers, or says why not.
 func (j *judgement) do() error {
-	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](j.plan.codec), j.enter)
-	if j.claim != nil {
+	j.intent.Judged = true
+	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](codec{&j.answer}), j.enter)
+	if j.entered != nil {
 		j.verdict = verdict
 		if !broken.Is(broken.I6NoVerdict) {
 			j.x.Mark(verdict)
@@ -267,18 +312,18 @@ func (j *judgement) do() error {
 
 // run runs the handler inside its claim.
 func (j *judgement) run(ctx context.Context) (*Reply, error) {
-	j.claim, _ = idem.ClaimFrom(ctx)
-	j.running = true
+	j.entered, j.running = ctx, true
 	j.giveBack()
 	j.x.Fields(&j.kept)
-	if !j.claim.Recorded() {
+	if !idem.Recorded(ctx) {
 		j.x.Mark(idem.Unprotected) // what leaves before it has ended says so, too
 	}
 	var begin time.Time
 	if j.watched {
 		begin = j.plan.flow.Guard.Now()
 	}
-	reply, err := j.x.Run(ctx, j.plan.policy.MaxKeptBody)
+	reply := j.answer.empty()
+	err := j.x.Run(ctx, j.plan.policy.MaxKeptBody, reply)
 	j.running = false
 	j.kept.keep(reply, j.x, j.plan.policy.MaxKeptBody)
 	if j.watched {

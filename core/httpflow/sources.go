@@ -101,22 +101,22 @@ func (p *plan) look(sources []idem.KeySource) {
 
 // fromHead goes through the sources that stand in the head. The first that is
 // there names the intent.
-func (p *plan) fromHead(r Request) (n named) {
+func (p *plan) fromHead(r Request, n *named) {
 	for i := range p.sources {
 		switch s := &p.sources[i]; {
 		case s.token:
-			n = tokenFromHead(r)
-		case s.header && (len(p.headers) == 1 || len(r.Header(s.parts[0].header)) > 0):
-			n = p.keyFromHead(r) // looks at the others too, which must not differ
+			tokenFromHead(r, n)
+		case s.header && (len(p.headers) == 1 || sent(r, s.parts[0].header)):
+			p.keyFromHead(r, n) // looks at the others too, which must not differ
 		case s.derived && !s.body:
-			n, _ = p.derive(s, r, nil) // fails only by the body
+			*n, _ = p.derive(s, r, nil) // fails only by the body
 		}
 		if n.sent || n.failed != nil {
 			n.at = i
-			return n
+			return
 		}
 	}
-	return named{at: len(p.sources)}
+	*n = named{at: len(p.sources)}
 }
 
 // mayHoldKey says whether the body can hold a key or token by a source that

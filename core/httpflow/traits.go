@@ -1,7 +1,6 @@
 package httpflow
 
 import (
-	"context"
 	"net/netip"
 	"strings"
 
@@ -17,11 +16,11 @@ func (f *Flow) scope(r Request) (string, error) {
 }
 
 // trace returns the traceparent to keep with the record.
-func (p *plan) trace(ctx context.Context) []byte {
+func (p *plan) trace(r Request) []byte {
 	if p.flow.TraceParent == nil {
 		return nil
 	}
-	return p.flow.TraceParent(ctx)
+	return p.flow.TraceParent(r.Context())
 }
 
 // How much of an address is a client: phones and households move within these.

@@ -84,7 +84,7 @@ func (a *attempt) claimed(ctx context.Context) {
 		return
 	}
 	in := idem.Intent{
-		Operation: idem.RunOperation, Scope: runScope, Key: a.rec.Name,
+		Operation: idem.RunOperation, Scope: runScope, Key: a.rec.Name, Judged: true, // it is nobody's request
 		Note: progress{a.rec.Fence, a.before.tries + 1, a.Guard.Now()}.String(),
 	}
 	_, verdict, err := idem.Do(ctx, a.Guard, in, idem.JSON[struct{}](), func(run context.Context) (struct{}, error) {

@@ -16,6 +16,7 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/stores/redisstore"
 	"github.com/go-idem/idem/telemetry"
 )
 
@@ -64,12 +65,16 @@ func (f *figures) steps() idem.Observer {
 	return f.tel
 }
 
-// watch begins to look at a guard and to keep the charts.
-func (f *figures) watch(g *idem.Guard) (err error) {
+// flushed is told of each pipeline that came back from a Redis.
+func (f *figures) flushed(p redisstore.Flush) { f.tel.Flushed("redis", p.LongestWait) }
+
+// watch begins to look at a guard, and at the audit events that were dropped, and
+// to keep the charts.
+func (f *figures) watch(g *idem.Guard, drops func() int64) (err error) {
 	if f == nil {
 		return nil
 	}
-	if f.unwatch, err = f.tel.Watch(g, telemetry.WatchOptions{Census: shopCensus, Every: momentEvery}); err != nil {
+	if f.unwatch, err = f.tel.Watch(g, telemetry.WatchOptions{Census: shopCensus, Every: momentEvery, AuditDrops: drops}); err != nil {
 		return err
 	}
 	go f.keep()

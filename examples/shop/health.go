@@ -7,12 +7,21 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+
+	"github.com/go-idem/idem/audit"
 )
 
 //go:embed health.html
 var healthText string
 
-var healthLayout = template.Must(template.New("health").Parse(healthText))
+var healthLayout = template.Must(template.New("health").Funcs(template.FuncMap{"clock": clock, "word": wordOf}).Parse(healthText))
+
+// health is what the page is filled with.
+type health struct {
+	Figures []golden
+	Changes []audit.Event // the newest first
+	Audited string        // the file to which all are written, "" if none
+}
 
 // golden is one of the four golden figures of token systems, against its
 // threshold. Those of the alert rules (telemetry/alerts) are the same.
@@ -20,7 +29,7 @@ type golden struct {
 	Name, Means, Value, Threshold string
 	Good                          bool
 	Points                        string // of the chart's line, in a box of 240 by 60
-	Limit                         int    // the height of the threshold's line in it
+	Limit, Last                   int    // the heights of the threshold's line in it, and of the newest point
 }
 
 // figure is how a golden figure is made.
@@ -71,7 +80,8 @@ func goldens(list []reading) []golden {
 			if len(list) > 1 {
 				x = 240 * i / (len(list) - 1)
 			}
-			points = append(points, fmt.Sprintf("%d,%d", x, height(v, f.top)))
+			g.Last = height(v, f.top)
+			points = append(points, fmt.Sprintf("%d,%d", x, g.Last))
 			g.Value, g.Good = f.words(v), v <= f.threshold
 			if f.atLeast {
 				g.Good = v >= f.threshold
@@ -89,7 +99,7 @@ func height(v, top float64) int { return 60 - int(60*min(max(v/top, 0), 1)) }
 // showHealth shows the four golden figures. It needs no script.
 func (s *shop) showHealth(*request) reply {
 	var page bytes.Buffer
-	if err := healthLayout.Execute(&page, goldens(s.figures.moments())); err != nil {
+	if err := healthLayout.Execute(&page, health{goldens(s.figures.moments()), s.trail.newest(), s.trail.path()}); err != nil {
 		return plain(http.StatusInternalServerError, "the page cannot be shown")
 	}
 	return reply{status: http.StatusOK, kind: "text/html; charset=utf-8", body: page.Bytes()}

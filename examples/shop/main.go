@@ -16,10 +16,12 @@
 //	-redis redis://host:port         the Redis of -store redis
 //	-addr 127.0.0.1:0                where it listens; port 0 picks a free one
 //	-selfcheck                       plays every trouble, prints one table, exits 1 if a row is off
+//	-audit FILE                      appends an event for every change of a record, as JSON
 //	-without=guard                   the same shop with nothing in front of the order handler
 //
-// It measures itself: /health draws the four golden figures of token systems, and
-// /metrics has all numbers for a Prometheus.
+// It measures itself: /health draws the four golden figures of token systems and
+// shows the latest changes of its audit log, and /metrics has all numbers for a
+// Prometheus.
 //
 // With OTEL_EXPORTER_OTLP_ENDPOINT in the environment it sends traces and metrics
 // there (OTLP over HTTP), named by OTEL_SERVICE_NAME, "idem-shop" if that is empty.
@@ -29,7 +31,8 @@
 // serve_echo.go and serve_fiber.go put the guard before it (one line each),
 // visitor.go keeps a form's token with its cart and token.go hands it to idem.js,
 // page.html holds the form, trouble.go stages the troubles, scene.go those that the
-// page plays (js/scenes.js), lab.go the lab, otlp.go sends traces, and table.go is
+// page plays (js/scenes.js), lab.go the lab, otlp.go sends traces, trail.go
+// is the audit log, and table.go is
 // the order table in which everything is counted.
 package main
 
@@ -126,6 +129,7 @@ type demo struct {
 	srv    *server
 	store  *openedStore
 	export *export
+	trail  *trail
 	dir    string
 	stderr io.Writer
 }
@@ -138,27 +142,32 @@ func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err
 			over, cancel := context.WithTimeout(context.Background(), exportLimit)
 			defer cancel()
 			_ = d.export.close(over) // of a shop that never opened
+			_ = d.trail.close(over)
 			d.free()
 		}
 	}()
 	if d.dir, err = os.MkdirTemp("", "idem-shop-"); err != nil {
 		return d, fmt.Errorf("make a directory for the order table: %w", err)
 	}
-	if d.store, err = openStore(ctx, opts.store, opts.redis); err != nil {
+	figures, err := openFigures()
+	if err != nil {
+		return d, err
+	}
+	if d.store, err = openStore(ctx, opts.store, opts.redis, figures.flushed); err != nil {
 		return d, err
 	}
 	if d.export, err = openExport(ctx); err != nil {
 		return d, err
 	}
-	figures, err := openFigures()
-	if err != nil {
+	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if d.trail, err = openTrail(opts.audit, logger); err != nil {
 		return d, err
 	}
 	s, err := newShop(shopConfig{
-		export: d.export, figures: figures,
+		export: d.export, figures: figures, trail: d.trail,
 		adapter: opts.adapter, storeWords: d.store.words, server: "this server", guarded: opts.guarded,
 		keys: newKeys(), store: d.store.records, table: openTable(filepath.Join(d.dir, "orders.jsonl")),
-		logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		logger: logger,
 	})
 	if err != nil {
 		return d, err
@@ -195,7 +204,7 @@ func (d *demo) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	defer d.free()
-	err := errors.Join(d.srv.close(ctx), d.store.redis.sweep(ctx, d.srv.shop.keys.Prefix))
+	err := errors.Join(d.srv.close(ctx), d.trail.close(ctx), d.store.redis.sweep(ctx, d.srv.shop.keys.Prefix))
 	ctx, cancel = context.WithTimeout(context.Background(), exportLimit)
 	defer cancel()
 	if lost := d.export.close(ctx); lost != nil {

@@ -107,7 +107,7 @@ func TestHelpIsGivenAndIsNoError(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != 0 {
 		t.Errorf("exit status %d, want 0", code)
 	}
-	for _, flag := range []string{"-addr", "-adapter", "-store", "-redis", "-selfcheck", "-without"} {
+	for _, flag := range []string{"-addr", "-adapter", "-store", "-redis", "-selfcheck", "-audit", "-without"} {
 		if !strings.Contains(errs.String(), flag) {
 			t.Errorf("the help does not name %s", flag)
 		}

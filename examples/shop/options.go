@@ -12,8 +12,8 @@ import (
 
 // options are the flags of this program.
 type options struct {
-	addr, adapter, store, redis string
-	selfcheck, guarded          bool
+	addr, adapter, store, redis, audit string
+	selfcheck, guarded                 bool
 }
 
 // errHelp says that help was asked for and given.
@@ -28,6 +28,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	adapter := flags.String("adapter", "stdhttp", "framework: "+strings.Join(adapters, ", "))
 	store := flags.String("store", "miniredis", "where records are kept: "+strings.Join(storeNames, ", "))
 	redisURL := flags.String("redis", "", "URL of the Redis, with -store redis (default "+defaultRedis+")")
+	auditTo := flags.String("audit", "", "`file` to which the audit log is appended, one line of JSON an event")
 	check := flags.Bool("selfcheck", false, "play every trouble over HTTP, print one table, exit 1 if a row is off")
 	without := flags.String("without", "", "`guard` serves the same shop without the guard")
 	if err := flags.Parse(args); errors.Is(err, errHelp) {
@@ -37,7 +38,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	} else if err != nil {
 		return options{}, err
 	}
-	o := options{addr: *addr, adapter: *adapter, store: *store, redis: *redisURL, selfcheck: *check, guarded: *without == ""}
+	o := options{addr: *addr, adapter: *adapter, store: *store, redis: *redisURL, audit: *auditTo, selfcheck: *check, guarded: *without == ""}
 	var errs []error
 	if rest := flags.Args(); len(rest) > 0 {
 		errs = append(errs, fmt.Errorf("arguments %q are none of this program's: it takes flags only", rest))

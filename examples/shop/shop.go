@@ -79,6 +79,7 @@ type shop struct {
 	lab     *lab     // nil in a worker
 	export  *export  // nil where nothing is traced
 	figures *figures // nil in a worker
+	trail   *trail   // nil where nothing is audited
 
 	opened  time.Time // by the guard's clock, after it had made its records' card
 	closing sync.Once
@@ -95,6 +96,7 @@ type shopConfig struct {
 	doom                        *doom
 	export                      *export
 	figures                     *figures
+	trail                       *trail
 	logger                      *slog.Logger
 }
 
@@ -102,7 +104,7 @@ type shopConfig struct {
 func newShop(cfg shopConfig) (*shop, error) {
 	s := &shop{
 		adapter: cfg.adapter, store: cfg.storeWords, server: cfg.server, guarded: cfg.guarded,
-		keys: cfg.keys, table: cfg.table, doom: cfg.doom, export: cfg.export, figures: cfg.figures, log: &requestLog{}, closed: make(chan struct{}),
+		keys: cfg.keys, table: cfg.table, doom: cfg.doom, export: cfg.export, figures: cfg.figures, trail: cfg.trail, log: &requestLog{}, closed: make(chan struct{}),
 	}
 	signer, err := idem.NewSigner(idem.SigningKey{ID: 1, Secret: cfg.keys.Sign})
 	if err != nil {
@@ -111,18 +113,18 @@ func newShop(cfg shopConfig) (*shop, error) {
 	config := idem.Config{
 		Store: cfg.store, Policies: []idem.Policy{orderPolicy(tokenLife), labPolicy()},
 		Signer: signer, NameKey: cfg.keys.Name, Prefix: cfg.keys.Prefix, Logger: cfg.logger,
-		Observer: idem.Observers(cfg.export.steps(), cfg.figures.steps()),
+		Observer: idem.Observers(cfg.export.steps(), cfg.figures.steps()), Auditor: cfg.trail.auditor(),
 	}
 	if s.guard, err = idem.New(config); err != nil {
 		return nil, fmt.Errorf("build the shop: %w", err)
 	}
 	s.opened = s.guard.Now()
-	if err := s.figures.watch(s.guard); err != nil {
+	if err := s.figures.watch(s.guard, s.trail.drops()); err != nil {
 		return nil, errors.Join(fmt.Errorf("build the shop: %w", err), s.guard.Close(context.Background()))
 	}
 	// Issuing asks nothing of the store: this one only hands on the time.
 	config.Store = memstore.New(memstore.Options{Clock: s.guard.Now})
-	config.Policies, config.Logger, config.Observer = []idem.Policy{orderPolicy(briefLife)}, nil, nil
+	config.Policies, config.Logger, config.Observer, config.Auditor = []idem.Policy{orderPolicy(briefLife)}, nil, nil, nil
 	if s.brief, err = idem.New(config); err != nil {
 		return nil, errors.Join(fmt.Errorf("build the shop: %w", err), s.guard.Close(context.Background()))
 	}

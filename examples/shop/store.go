@@ -44,8 +44,9 @@ type redisAt struct {
 }
 
 // openStore opens a store by its flag. A Redis that does not answer is an error
-// here: this program has no use for a shop without records.
-func openStore(ctx context.Context, name, redisURL string) (*openedStore, error) {
+// here: this program has no use for a shop without records. flushed is told of the
+// pipelines of a Redis.
+func openStore(ctx context.Context, name, redisURL string, flushed func(redisstore.Flush)) (*openedStore, error) {
 	switch name {
 	case "memory":
 		return &openedStore{records: memstore.New(memstore.Options{}), words: "this process's memory", close: func() {}}, nil
@@ -55,7 +56,7 @@ func openStore(ctx context.Context, name, redisURL string) (*openedStore, error)
 		if err := embedded.Start(); err != nil {
 			return nil, fmt.Errorf("start the embedded miniredis: %w", err)
 		}
-		s, err := openRedis(ctx, redisAt{URL: "redis://" + embedded.Addr(), Checked: "examples/shop: a miniredis evicts nothing"})
+		s, err := openRedis(ctx, redisAt{URL: "redis://" + embedded.Addr(), Checked: "examples/shop: a miniredis evicts nothing"}, flushed)
 		if err != nil {
 			embedded.Close()
 			return nil, err
@@ -64,13 +65,13 @@ func openStore(ctx context.Context, name, redisURL string) (*openedStore, error)
 		s.words, s.close = "an embedded miniredis", func() { closeClient(); embedded.Close() }
 		return s, nil
 	case "redis":
-		return openRedis(ctx, redisAt{URL: redisURL})
+		return openRedis(ctx, redisAt{URL: redisURL}, flushed)
 	}
 	return nil, fmt.Errorf("store %q is none of %v", name, storeNames)
 }
 
-// openRedis opens a Redis.
-func openRedis(ctx context.Context, where redisAt) (*openedStore, error) {
+// openRedis opens a Redis. flushed may be nil.
+func openRedis(ctx context.Context, where redisAt, flushed func(redisstore.Flush)) (*openedStore, error) {
 	at, err := redis.ParseURL(where.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read the Redis URL (redis://[user:password@]host:port[/database]): %w", err)
@@ -79,7 +80,7 @@ func openRedis(ctx context.Context, where redisAt) (*openedStore, error) {
 		Universal: &redis.UniversalOptions{
 			Addrs: []string{at.Addr}, Username: at.Username, Password: at.Password, DB: at.DB, TLSConfig: at.TLSConfig,
 		},
-		CallTimeout: callTimeout, EvictionChecked: where.Checked,
+		CallTimeout: callTimeout, EvictionChecked: where.Checked, OnFlush: flushed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis at %s: %w", at.Addr, err)

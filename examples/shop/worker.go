@@ -39,6 +39,7 @@ const workerEnv = "IDEM_SHOP_WORKER"
 // line and no environment.
 type workerOrders struct {
 	Adapter, Table string
+	Audit          string // the file of the audit log, if there is one
 	Redis          redisAt
 	Guarded        bool
 	Keys           secretKeys
@@ -54,7 +55,7 @@ func spawnProcess(s *shop, where redisAt) spawner {
 			return nil, err
 		}
 		orders, err := json.Marshal(workerOrders{
-			Adapter: s.adapter, Redis: where, Table: s.table.path, Guarded: s.guarded, DieAt: at,
+			Adapter: s.adapter, Redis: where, Table: s.table.path, Audit: s.trail.path(), Guarded: s.guarded, DieAt: at,
 			Keys: secretKeys{Name: s.keys.Name, Sign: s.keys.Sign, Prefix: s.keys.Prefix},
 		})
 		if err != nil {
@@ -149,16 +150,20 @@ func runWorker(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read the worker's orders: %w", err)
 	}
 	ctx := context.Background()
-	store, err := openRedis(ctx, orders.Redis)
+	store, err := openRedis(ctx, orders.Redis, nil)
 	if err != nil {
 		return err
 	}
 	defer store.close()
+	trail, err := openTrail(orders.Audit, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
 	s, err := newShop(shopConfig{
 		adapter: orders.Adapter, server: fmt.Sprintf("a second server, process %d", os.Getpid()), guarded: orders.Guarded,
 		keys:  keys{Name: idem.NameKey(orders.Keys.Name), Sign: orders.Keys.Sign, Prefix: orders.Keys.Prefix},
 		store: store.records, table: openTable(orders.Table), doom: &doom{at: orders.DieAt, die: killSelf},
-		logger: slog.New(slog.DiscardHandler),
+		trail: trail, logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
@@ -171,7 +176,7 @@ func runWorker(in io.Reader, out io.Writer) error {
 	_, _ = io.Copy(io.Discard, reader) // until the parent lets go
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return srv.close(ctx)
+	return errors.Join(srv.close(ctx), trail.close(ctx))
 }
 
 // killSelf is kill -9: no deferred call, no settle, no closing of anything.
@@ -191,7 +196,7 @@ func spawnAbandoned(s *shop, store idem.Store) spawner {
 		a := &abandoned{handle: &cutStore{Store: store}, struck: make(chan struct{})}
 		second, err := newShop(shopConfig{
 			adapter: s.adapter, server: "a second server", guarded: s.guarded, keys: s.keys,
-			store: a.handle, table: s.table, doom: &doom{at: at, die: a.die}, logger: slog.New(slog.DiscardHandler),
+			store: a.handle, table: s.table, doom: &doom{at: at, die: a.die}, trail: s.trail, logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			return nil, err

@@ -98,6 +98,10 @@ const (
 	AuditGateOpen
 	AuditRidesBlindly
 	AuditDropsUnseen
+	I1ClaimUsedAgain
+	S9RefusedOneByOne
+	S8JanitorKeepsOn
+	I4JudgementKept
 )
 
 // Rules is the list `make broken` walks.
@@ -222,5 +226,9 @@ var Rules = []Entry{
 	{AuditClaimUnwritten, "audit-claim-unwritten", "core", "TestAuditClaimThatCannotBeWrittenIsNotStarted", "a claim is started although its audit event was refused"},
 	{AuditGateOpen, "audit-gate-open", "core", "TestAuditGateKeepsRecordsAsTheyAre", "claims are made although the audit log says that it cannot be written"},
 	{AuditRidesBlindly, "audit-rides-blindly", "audit", "TestAuditRidesOnlyWithWhatWasDone", "an audit event is written whatever became of its claim or settle"},
+	{S8JanitorKeepsOn, "S8-janitor-keeps-on", "core", "TestS8_TheJanitorBacksOff", "the janitor tries each second, however long the store is away"},
+	{S9RefusedOneByOne, "S9-refused-one-by-one", "stores/redisstore", "TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether", "what a server refused for want of a script is sent again one by one"},
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
+	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
+	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
 }

@@ -185,7 +185,7 @@ func (p *Proxy) Count(commands ...string) (n int) {
 }
 
 // RoundTrips returns how many writes of clients have come through: a pipeline is
-// one, if it is shorter than 4 KiB.
+// one, if it is shorter than 64 KiB.
 func (p *Proxy) RoundTrips() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

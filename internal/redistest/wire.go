@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// pipelineSize is how long a pipeline may be to be seen as one write.
+const pipelineSize = 64 << 10
+
 // wire is one client's connection to the server.
 type wire struct {
 	*Proxy
@@ -20,7 +23,7 @@ type wire struct {
 
 // requests passes the client's requests on until either side has enough.
 func (w *wire) requests() {
-	r := bufio.NewReader(w.client)
+	r := bufio.NewReaderSize(w.client, pipelineSize)
 	for {
 		request, err := readFrame(r)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -68,9 +67,9 @@ func (sh *shard) list(s *Store, prefix string, after uint64, begun bool) (kept [
 	sh.mu.Lock()
 	now := s.elapsed()
 	looked = len(sh.order)
-	for _, r := range sh.order {
-		if r.expires > now && strings.HasPrefix(r.name(), prefix) {
-			found = append(found, listed{name: r.name()})
+	for _, at := range sh.order {
+		if name := at.r.name(); at.expires > now && len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
+			found = append(found, listed{name: string(name)})
 		}
 	}
 	sh.mu.Unlock()

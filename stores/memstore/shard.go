@@ -12,26 +12,34 @@ import (
 // sweeping outruns writing, and no more, so that no write is slow.
 const sweepPerWrite = 2
 
-// record is one name with its value. Both lie in one immutable string, so the
-// store cannot share bytes with a caller, and a record is two allocations.
+// record is one name with its value. Both lie in one slice that no caller ever
+// sees, with room for a claim to become a short answer where it is.
 type record struct {
-	text    string // name, a zero byte, value
+	text    []byte // name, value
 	nameLen int32
 	place   int32         // in shard.order
 	expires time.Duration // on the store's clock
 }
 
-func (r *record) name() string  { return r.text[:r.nameLen] }
-func (r *record) value() string { return r.text[r.nameLen+1:] }
+// What is returned is good under the shard's lock only.
+func (r *record) name() []byte  { return r.text[:r.nameLen] }
+func (r *record) value() []byte { return r.text[r.nameLen:] }
 
 // told is the answer to a caller who finds r there.
 func (r *record) told(now time.Duration) idem.Result {
-	return idem.Result{Value: []byte(r.value()), Left: r.expires - now}
+	value := make([]byte, len(r.value()))
+	copy(value, r.value())
+	return idem.Result{Value: value, Left: r.expires - now}
 }
 
-// join lays a name and a value into one string. The literal between them lets
-// the compiler do it in one allocation.
-func join(name string, value []byte) string { return name + "\x00" + string(value) }
+// settleRoom is how many bytes a record has left when it is made, so that the
+// answers of most services are written where the claim was.
+const settleRoom = 64
+
+// room is how many bytes are taken for n: what the runtime's sizes come to.
+func room(n int) int { return (n + 15) &^ 15 }
+
+func roomOf(name string, value []byte) int { return room(len(name) + len(value) + settleRoom) }
 
 // shard is a part of the records, with a lock of its own. Its methods need the
 // lock, save where they say otherwise.
@@ -43,15 +51,22 @@ type shard struct {
 	mu     sync.Mutex
 	byHash map[uint64]*record
 	strays map[string]*record
-	order  []*record // a heap: the next to expire first
-	_      [16]byte  // two shards to a cache line would share its traffic
+	order  []place  // a heap: the next to expire first
+	_      [16]byte // two shards to a cache line would share its traffic
+}
+
+// place is a record's in the order of expiry. It says the time itself, so that
+// finding the way in the heap reads no records.
+type place struct {
+	expires time.Duration
+	r       *record
 }
 
 // find returns the record under a name and whether it still counts; nil where
 // none was ever, or none any more.
 func (sh *shard) find(hash uint64, name string, now time.Duration) (r *record, live bool) {
 	r = sh.byHash[hash]
-	if r != nil && r.name() != name {
+	if r != nil && string(r.name()) != name {
 		r = sh.strays[name]
 	} else if r == nil && len(sh.strays) > 0 {
 		r = sh.strays[name]
@@ -61,24 +76,38 @@ func (sh *shard) find(hash uint64, name string, now time.Duration) (r *record, l
 
 // insert adds a record whose cost is booked already, under a name that is free.
 func (sh *shard) insert(hash uint64, name string, value []byte, expires time.Duration) {
-	r := &record{text: join(name, value), nameLen: int32(len(name)), place: int32(len(sh.order)), expires: expires}
+	text := make([]byte, 0, roomOf(name, value))
+	r := &record{text: append(append(text, name...), value...), nameLen: int32(len(name)), place: int32(len(sh.order)), expires: expires}
 	switch {
 	case sh.byHash == nil:
 		sh.byHash = map[uint64]*record{hash: r}
 	case sh.byHash[hash] == nil:
 		sh.byHash[hash] = r
 	case sh.strays == nil:
-		sh.strays = map[string]*record{r.name(): r}
+		sh.strays = map[string]*record{name: r}
 	default:
-		sh.strays[r.name()] = r
+		sh.strays[name] = r
 	}
-	sh.order = append(sh.order, r)
+	sh.order = append(sh.order, place{expires, r})
 	sh.up(r)
+}
+
+// grows tells by how many bytes a record's room changes with another value: not at
+// all where there is enough, and not far too much.
+func (r *record) grows(value []byte) int {
+	if n := int(r.nameLen) + len(value); n > cap(r.text) || n+2*settleRoom < cap(r.text) {
+		return room(n) - cap(r.text)
+	}
+	return 0
 }
 
 // replace gives a record another value and life.
 func (sh *shard) replace(r *record, value []byte, expires time.Duration) {
-	r.text = join(r.name(), value)
+	text := r.name()
+	if more := r.grows(value); more != 0 {
+		text = append(make([]byte, 0, cap(r.text)+more), text...)
+	}
+	r.text = append(text, value...)
 	later := expires >= r.expires
 	if r.expires = expires; later {
 		sh.down(r)
@@ -90,29 +119,30 @@ func (sh *shard) replace(r *record, value []byte, expires time.Duration) {
 // sweep takes out at most n records that have expired, and returns how many.
 func (sh *shard) sweep(s *Store, now time.Duration, n int) (swept int) {
 	for swept < n && len(sh.order) > 0 && sh.order[0].expires <= now {
-		sh.remove(s, sh.order[0])
+		sh.remove(s, sh.order[0].r)
 		swept++
 	}
 	return swept
 }
 
 func (sh *shard) remove(s *Store, r *record) {
-	if hash := s.hash(r.name()); sh.byHash[hash] == r {
+	name := string(r.name())
+	if hash := s.hash(name); sh.byHash[hash] == r {
 		delete(sh.byHash, hash)
 	} else {
-		delete(sh.strays, r.name())
+		delete(sh.strays, name)
 	}
-	s.used.Add(-int64(len(r.text)-1) - recordCost)
+	s.used.Add(-int64(cap(r.text)) - recordCost)
 	s.expired.Add(1) // nothing else is ever taken out
 
 	last := sh.order[len(sh.order)-1]
-	sh.order[len(sh.order)-1] = nil
+	sh.order[len(sh.order)-1] = place{}
 	sh.order = sh.order[:len(sh.order)-1]
-	if last != r {
-		last.place = r.place
-		sh.order[last.place] = last
-		sh.down(last)
-		sh.up(last)
+	if last.r != r {
+		last.r.place = r.place
+		sh.order[r.place] = last
+		sh.down(last.r)
+		sh.up(last.r)
 	}
 }
 
@@ -125,10 +155,10 @@ func (sh *shard) up(r *record) {
 		if p.expires <= r.expires {
 			break
 		}
-		sh.order[i], p.place = p, i
+		sh.order[i], p.r.place = p, i
 		i = parent
 	}
-	sh.order[i], r.place = r, i
+	sh.order[i], r.place = place{r.expires, r}, i
 }
 
 // down moves a record towards the back until what is behind it expires later.
@@ -146,10 +176,10 @@ func (sh *shard) down(r *record) {
 		if r.expires <= c.expires {
 			break
 		}
-		sh.order[i], c.place = c, i
+		sh.order[i], c.r.place = c, i
 		i = child
 	}
-	sh.order[i], r.place = r, i
+	sh.order[i], r.place = place{r.expires, r}, i
 }
 
 // lookAway is what a store that looks and then sets does in between: it lets

@@ -194,13 +194,13 @@ func (s *Store) swap(hash uint64, name string, old, value []byte, ttl time.Durat
 		return idem.Result{}, 0
 	}
 	switch v := there.value(); {
-	case v == string(old):
-	case v != string(value):
+	case string(v) == string(old):
+	case string(v) != string(value):
 		return there.told(now), 0
 	case !broken.Is(broken.S9OwnValueRenews):
 		return idem.Result{Done: true}, 0
 	}
-	more := int64(len(value) - len(there.value()))
+	more := int64(there.grows(value))
 	if !s.take(more, s.room) {
 		return idem.Result{}, more
 	}
@@ -257,7 +257,7 @@ func (s *Store) take(n, limit int64) bool {
 	return true
 }
 
-func cost(name string, value []byte) int64 { return int64(len(name)+len(value)) + recordCost }
+func cost(name string, value []byte) int64 { return int64(roomOf(name, value)) + recordCost }
 
 func admit(ctx context.Context, name string, value []byte, ttl time.Duration) error {
 	switch {

@@ -128,9 +128,18 @@ func (s *Store) pipe(ctx context.Context, seen *sight, node *redis.Client, ops [
 		return
 	}
 	at := 0
+	var refused []repeat
 	for _, i := range which {
-		results[i].Result, results[i].Err = s.outcome(ctx, node, x, at, &ops[i])
+		var what unmade
+		results[i].Result, what, results[i].Err = s.came(ctx, node, x, at, &ops[i])
+		if what != 0 {
+			refused = append(refused, repeat{&ops[i], what, &results[i]})
+		}
 		at += s.commandsOf(&ops[i])
 	}
+	sync := x.sync
 	x.free()
+	if len(refused) > 0 {
+		s.again(ctx, node, sync, refused)
+	}
 }

@@ -66,7 +66,7 @@ func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 	c := redistest.TheCluster(t)
 	first, second := c.Masters[0], c.Masters[1]
 	s := openCluster(t, c.Masters[:2])
-	if r := s.Report(); r.Mode != "cluster" || len(r.Servers) != 3 {
+	if r := s.Report(); r.Mode != "cluster" || r.Clock != "one node" || len(r.Servers) != 3 {
 		t.Errorf("the report says %+v", r)
 	}
 	names := make([]string, 60)

@@ -162,7 +162,7 @@ func TestASentinelFailsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if r := s.Report(); r.Mode != "sentinel" || len(r.Servers) != 1 {
+	if r := s.Report(); r.Mode != "sentinel" || r.Clock != "the master" || len(r.Servers) != 1 {
 		t.Errorf("%+v", r)
 	}
 	for i := range 20 {

@@ -74,24 +74,24 @@ func TestContractThroughTwemproxy(t *testing.T) {
 	t.Parallel()
 	addr, behind := redistest.Twemproxy(t, 2)
 	f := declared()
-	f.Watches, f.Scans = false, false
+	f.Watches, f.Scans, f.Clock = false, false, false
 	f.New = func() (*storetest.Backend, error) {
 		for _, own := range behind {
 			redistest.Flush(t, own)
 		}
 		return through(redistest.NewProxy(t, addr), func(s *redisstore.Store) idem.Store {
-			return unwalked{s, s, s, s, s}
+			return unwalked{s, s, s, s}
 		}, overTwemproxy), nil
 	}
 	storetest.Run(t, f)
 }
 
-// unwalked is what a store can do through a twemproxy: there is no SCAN.
+// unwalked is what a store can do through a twemproxy: there is neither SCAN nor
+// TIME.
 type unwalked struct {
 	idem.Store
 	idem.Batcher
 	idem.Indexer
-	idem.Clocker
 	idem.Describer
 }
 
@@ -105,8 +105,11 @@ func TestATwemproxyIsAskedForNothingItDoesNotKnow(t *testing.T) {
 	addr, _ := redistest.Twemproxy(t, 2)
 	proxy := redistest.NewProxy(t, addr)
 	s := open(t, proxy.Addr(), overTwemproxy)
-	if r := s.Report(); r.Mode != "twemproxy" || !strings.Contains(r.String(), "version not told") {
+	if r := s.Report(); r.Mode != "twemproxy" || r.Clock != "this host" || !strings.Contains(r.String(), "version not told") {
 		t.Errorf("the report says %s", r)
+	}
+	if report := guarded(t, s).Report(); !strings.Contains(report, "its clock is not told: hosts must agree") {
+		t.Errorf("a guard says it goes by a clock that cannot be asked:\n%s", report)
 	}
 	for i, r := range s.Apply(t.Context(), creates("idem:shop:order:create:", 50)) {
 		if r.Err != nil || !r.Done {
@@ -114,9 +117,8 @@ func TestATwemproxyIsAskedForNothingItDoesNotKnow(t *testing.T) {
 		}
 	}
 	done(t, "a settle", "Swap")(s.Swap(t.Context(), "idem:shop:order:create:7", []byte("v"), []byte("w"), time.Minute))
-	before := time.Now()
-	if now, err := s.Now(t.Context()); err != nil || now.Before(before) {
-		t.Errorf("its clock, which is ours, says %v, %v", now, err)
+	if now, err := s.Now(t.Context()); !errors.Is(err, idem.ErrUnable) {
+		t.Errorf("it has a clock that says %v, %v", now, err)
 	}
 	if err := s.Ready(t.Context()); err != nil {
 		t.Error(err)

@@ -43,9 +43,9 @@ func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, tt
 	if err != nil {
 		return idem.Result{}, err
 	}
-	defer x.free()
 	for i := range entry {
 		if err := heardEntry(s.heard(ctx, node, x, i)); err != nil && !broken.Is(broken.S9EntryUnheard) {
+			x.free()
 			return idem.Result{}, err
 		}
 	}

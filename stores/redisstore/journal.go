@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
 )
@@ -56,15 +54,9 @@ func entryScriptNow() script {
 	return entryScript
 }
 
-// journaled reads the reply to an operation's entry, the command at i. Whatever it
-// is not known to have done is for others to do again.
-func (s *Store) journaled(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) bool {
-	t := s.heard(ctx, node, x, i)
-	if t.err == nil && t.kind == failure && code(t.text) == "NOSCRIPT" {
-		t.reply, t.err = s.call(ctx, op.Name, entryWords(op, "EVAL", entryScriptNow().text)...)
-	}
-	return t.err == nil && t.kind == integer && t.n == 1
-}
+// appended tells whether t answers an entry that was appended. Whatever is not known
+// to have been done is for others to do again.
+func (t told) appended() bool { return t.err == nil && t.kind == integer && t.n == 1 }
 
 // Append appends entries to a journal, in one round trip, and has the server keep
 // about max of them. It is for entries that did not ride with an operation; on an

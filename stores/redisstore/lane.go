@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
 )
 
@@ -73,11 +74,12 @@ func (l *lane) send(ctx context.Context, node *redis.Client, x *exchange) error 
 
 // await waits in the queue and for the reply.
 func (l *lane) await(ctx context.Context, x *exchange) error {
-	if _, ours := ctx.(until); !ours && ctx.Done() != nil {
+	over, timed := ending(ctx)
+	if !timed {
 		select {
 		case <-x.done:
 			return nil
-		case <-ctx.Done():
+		case <-over:
 			return l.leave(x, ctx.Err())
 		}
 	}
@@ -90,12 +92,23 @@ func (l *lane) await(ctx context.Context, x *exchange) error {
 	case <-x.done:
 		x.timer.Stop()
 		return nil
-	case <-ctx.Done():
+	case <-over:
 		x.timer.Stop() // before it may be another's
 		return l.leave(x, ctx.Err())
 	case <-x.timer.C:
 		return l.leave(x, context.DeadlineExceeded)
 	}
+}
+
+// ending is what ends a context, and whether a timer has to keep its deadline
+// beside that.
+func ending(ctx context.Context) (over <-chan struct{}, timed bool) {
+	if _, only := idem.DeadlineOnly(ctx); only {
+		return nil, true
+	}
+	over = ctx.Done()
+	_, ours := ctx.(until)
+	return over, ours || over == nil
 }
 
 // leave gives an exchange up, unless it has just been delivered.

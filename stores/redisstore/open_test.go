@@ -205,7 +205,7 @@ func TestReport(t *testing.T) {
 	addr := redistest.Server(t)
 	s := open(t, addr, func(o *redisstore.Options) { o.CallTimeout = 20 * time.Millisecond })
 	r := s.Report()
-	if r.Mode != "single" || r.NotReady != nil || r.ClaimBy != "SET NX GET" || r.Retries != 0 || r.Redirects != 3 ||
+	if r.Mode != "single" || r.Clock != "the server" || r.NotReady != nil || r.ClaimBy != "SET NX GET" || r.Retries != 0 || r.Redirects != 3 ||
 		r.DialTimeout != 20*time.Millisecond || r.CallTimeout != 20*time.Millisecond || r.WorstCall != 40*time.Millisecond ||
 		r.LongestCall != 2*time.Second || r.PoolSize < 10 || r.Conns < 1 ||
 		r.Pipelines != redisstore.DefaultPipelines || r.PipelineSize != redisstore.DefaultPipelineSize {

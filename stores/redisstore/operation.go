@@ -33,20 +33,21 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 	if err != nil {
 		return idem.Result{}, err
 	}
-	r, err := s.outcome(ctx, node, x, 0, op)
-	x.free()
-	return r, err
+	return s.outcome(ctx, node, x, 0, op)
 }
 
 // put adds the commands of an operation to an exchange, and behind it its entry.
 func (s *Store) put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
-	put(ctx, x, seen, op)
+	s.putOp(ctx, x, seen, op)
 	if s.rides(op) {
 		x.add(ctx, entryWords(op, "EVALSHA", entryScriptNow().sha)...)
 	}
 }
 
-func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
+// wakes tells whether a Swap publishes that it was made.
+func (s *Store) wakes(op *idem.Op) bool { return op.Wake && !s.options.NoPubSub }
+
+func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 	switch {
 	case op.Kind == idem.OpLoad:
 		// In this order a record that changes between the two is told with too much
@@ -57,7 +58,7 @@ func put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
 		}
 		x.add(ctx, first, op.Name)
 		x.add(ctx, second, op.Name)
-	case op.Kind == idem.OpSwap && op.Wake:
+	case op.Kind == idem.OpSwap && s.wakes(op):
 		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), wakeWord)
 	case op.Kind == idem.OpSwap && seen.swapsAlone && !x.sync:
 		x.add(ctx, "SET", op.Name, op.Value, "IFEQ", op.Old, "GET", "PX", millis(op.TTL))
@@ -80,14 +81,34 @@ func (s *Store) commandsOf(op *idem.Op) int {
 	return 1
 }
 
-// outcome reads what became of an operation whose first command is at i, and of
-// its entry.
+// outcome reads what became of an operation that was sent alone, its first command
+// at i, sends again what was refused for its form, and frees the exchange.
 func (s *Store) outcome(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (idem.Result, error) {
-	r, err := s.done(ctx, node, x, i, op)
-	if s.rides(op) && err == nil {
-		r.Journaled = s.journaled(ctx, node, x, i+1, op)
+	r, what, err := s.came(ctx, node, x, i, op)
+	sync := x.sync
+	x.free()
+	if what != 0 {
+		return s.oneAgain(ctx, node, sync, op, what, r)
 	}
 	return r, err
+}
+
+// came reads what became of an operation whose first command is at i, and of its
+// entry, and what of the two was refused for its form.
+func (s *Store) came(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (r idem.Result, what unmade, err error) {
+	r, err = s.done(ctx, node, x, i, op)
+	if errors.Is(err, errRefused) {
+		what, err = unmadeOp, nil
+	}
+	if s.rides(op) && err == nil {
+		entry := s.heard(ctx, node, x, i+1)
+		r.Journaled = entry.appended()
+		// It found nothing to ride with, if that was refused.
+		if entry.noScript() || entry.err == nil && what != 0 && !r.Journaled {
+			what |= unmadeEntry
+		}
+	}
+	return r, what, err
 }
 
 func (s *Store) done(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (idem.Result, error) {
@@ -101,7 +122,7 @@ func (s *Store) done(ctx context.Context, node *redis.Client, x *exchange, i int
 	case words[0] == "EVALSHA":
 		return s.scripted(ctx, t, op, x.sync)
 	case op.Kind == idem.OpSwap:
-		return s.swapped(ctx, t.reply, op)
+		return swapped(t.reply, op)
 	}
 	switch t.kind {
 	case nothing:
@@ -159,7 +180,7 @@ func loaded(value, left reply, err error) (idem.Result, error) {
 // swapped reads the reply of SET IFEQ GET: what was there before, whether or not it
 // was replaced. A server that does not know IFEQ (the last look met another one)
 // has refused the call, not made it.
-func (s *Store) swapped(ctx context.Context, r reply, op *idem.Op) (idem.Result, error) {
+func swapped(r reply, op *idem.Op) (idem.Result, error) {
 	switch {
 	case r.kind == nothing:
 		return idem.Result{}, nil
@@ -168,19 +189,19 @@ func (s *Store) swapped(ctx context.Context, r reply, op *idem.Op) (idem.Result,
 	case r.kind == bulk:
 		return idem.Result{Value: r.text}, nil
 	case r.kind == failure && strings.Contains(string(r.text), "syntax"):
-		return s.eval(ctx, op, false)
+		return idem.Result{}, errRefused
 	}
 	return idem.Result{}, r.unexpected("SET IFEQ GET")
 }
 
 // scripted reads the reply of a script. A server that does not know the script has
-// refused the call, not made it, so it is sent again with its text.
+// refused the call, not made it.
 func (s *Store) scripted(ctx context.Context, t told, op *idem.Op, sync bool) (idem.Result, error) {
 	switch {
 	case t.err != nil:
 		return idem.Result{}, t.err
-	case t.kind == failure && code(t.text) == "NOSCRIPT":
-		return s.eval(ctx, op, sync)
+	case t.noScript():
+		return idem.Result{}, errRefused
 	case t.kind == integer && t.n == 1:
 		return s.confirm(idem.Result{Done: true}, t.wait)
 	case t.kind == integer && t.n == 0:
@@ -195,23 +216,6 @@ func (s *Store) scripted(ctx context.Context, t told, op *idem.Op, sync bool) (i
 		return s.refusedCreate(ctx, op.Name, t.reply)
 	}
 	return idem.Result{}, t.unexpected("a script")
-}
-
-// eval makes an operation by the text of its script.
-func (s *Store) eval(ctx context.Context, op *idem.Op, sync bool) (idem.Result, error) {
-	words := []any{"EVAL", scriptFor(op, sync).text, "1", op.Name}
-	if op.Kind == idem.OpSwap {
-		words = append(words, op.Old)
-	}
-	words = append(words, op.Value, millis(op.TTL))
-	if op.Wake {
-		words = append(words, wakeWord)
-	}
-	t := s.ask(ctx, op.Name, sync, words...)
-	if t.kind == failure && code(t.text) == "NOSCRIPT" {
-		return idem.Result{}, refusal(t.text)
-	}
-	return s.scripted(ctx, t, op, sync)
 }
 
 // refusedCreate is a Create that the server refused. A full server refuses before

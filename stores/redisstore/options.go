@@ -70,7 +70,7 @@ type Options struct {
 
 	// Twemproxy says that Universal.Addrs is a Twemproxy (nutcracker), which takes no
 	// command about a server: nothing can be asked of the servers behind it, so
-	// EvictionChecked is required, the clock is this host's, NoPubSub is set, and
+	// EvictionChecked is required, tokens age by this host's clock, NoPubSub is set, and
 	// there is no walk (Scan). Its auto_eject_hosts has to be off: a name that moves to
 	// another server runs twice.
 	Twemproxy bool
@@ -86,8 +86,9 @@ type Options struct {
 	PipelineSize int
 
 	// NoPubSub says that what stands at Addrs takes no SUBSCRIBE, as some proxies
-	// do not. Those who wait for another process's run then find its end by looking
-	// every half second.
+	// do not, or that a Cluster is to be spared the messages: nothing is published
+	// and nobody listens. Those who wait for another process's run then find its end
+	// by looking every half second. Set it in all processes or in none.
 	NoPubSub bool
 
 	// OnFlush, where it is set, is told of every pipeline that came back. It is

@@ -17,8 +17,8 @@ import (
 // asked whether it was among those that answered.
 //
 // Every claim has one of three outcomes: so many replicas have it in time; they
-// have not, and the claim is accepted and marked ([idem.Result].Weak), counted in
-// [Stats].Unsynced; or, with OrRefuse, it is refused with [ErrUnsynced], which a
+// have not, and the claim is accepted and marked ([idem.Result].Weak: the guard's
+// observer and the record say so), counted in [Stats].Unsynced; or, with OrRefuse, it is refused with [ErrUnsynced], which a
 // guard takes for an unknown outcome: it asks again, and its janitor releases.
 // Renewals and settles do not wait: lost, they leave a claim that is held.
 type WaitReplicas struct {

@@ -65,10 +65,9 @@ func TestWaitIsAskedOfTheRightMaster(t *testing.T) {
 		eventually(t, "the replica is back", func() bool { return inStep(t, c.Replicas[0]) && replicas(t, alone) == 1 })
 	}()
 	eventually(t, "a master without a replica", func() bool { return replicas(t, alone) == 0 && replicas(t, c.Masters[1]) == 2 })
-	// A server that has not seen the script of a claim that waits refuses it, and
-	// takes each again alone: with a WAIT in vain behind each, that is past any time.
-	known := openCluster(t, c.Masters, waiting(false), func(o *redisstore.Options) { o.WaitReplicas.Timeout = time.Millisecond })
-	known.Apply(t.Context(), creates("wait:known", 30))
+	for _, addr := range c.Masters {
+		scriptless(t, addr) // what a master refuses then waits once more, all of it together
+	}
 	for _, refuse := range []bool{true, false} {
 		s := openCluster(t, c.Masters, waiting(refuse), func(o *redisstore.Options) {
 			o.WaitReplicas.Timeout = time.Second // a busy machine; all that wait in vain do so together
@@ -162,6 +161,9 @@ func TestOnlyClaimsWaitForReplicas(t *testing.T) {
 		}
 		if !refuse && (verdict != idem.Executed || err != nil || runs != 1 || waits != 1) {
 			t.Errorf("accepted: %s, %v, %d runs, %d WAITs", verdict, err, runs, waits)
+		}
+		if r, err := guard.Record(t.Context(), guard.RecordName("test:do:run", "alice", idem.KindKey, fmt.Sprint("k", refuse))); !refuse && (err != nil || !r.Weak) {
+			t.Errorf("the record does not say that its claim was accepted without a replica: %v, %v", r, err)
 		}
 	}
 }

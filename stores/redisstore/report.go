@@ -28,6 +28,10 @@ type Report struct {
 	// Watching is how many names somebody waits for now, by one connection; -1 where
 	// Options.NoPubSub says that nobody is woken.
 	Watching int
+	// Clock says by whose clock a guard tells how old tokens are: "the server",
+	// "the master", "one node" of a Cluster, or "this host" through a Twemproxy. What
+	// is left of a record's time is always judged by the server that has it.
+	Clock string
 	// EvictionCheckedBy repeats Options.EvictionChecked.
 	EvictionCheckedBy string
 
@@ -54,7 +58,7 @@ type Report struct {
 func (s *Store) Report() Report {
 	u, seen, pool := s.options.Universal, s.seen.Load(), s.client.PoolStats()
 	r := Report{
-		Mode: "single", Addrs: u.Addrs, NotReady: seen.err,
+		Mode: "single", Clock: "the server", Addrs: u.Addrs, NotReady: seen.err,
 		ClaimBy: "SET NX GET", SwapBy: "script", EvictionCheckedBy: s.options.EvictionChecked, WaitReplicas: s.options.WaitReplicas,
 		Retries: max(u.MaxRetries, 0), Redirects: u.MaxRedirects,
 		DialTimeout: u.DialTimeout, CallTimeout: s.options.CallTimeout,
@@ -66,11 +70,11 @@ func (s *Store) Report() Report {
 	}
 	switch {
 	case s.cluster != nil:
-		r.Mode = "cluster"
+		r.Mode, r.Clock = "cluster", "one node"
 	case u.MasterName != "":
-		r.Mode = "sentinel"
+		r.Mode, r.Clock = "sentinel", "the master"
 	case s.options.Twemproxy:
-		r.Mode = "twemproxy"
+		r.Mode, r.Clock = "twemproxy", "this host"
 	}
 	if seen.byScript || r.WaitReplicas.Replicas > 0 {
 		r.ClaimBy = "script"
@@ -121,6 +125,7 @@ func (r Report) String() string {
 		line("  a claim waits until %d replicas have it, %v at most, and is %s otherwise", w.Replicas, w.Timeout, otherwise)
 	}
 	line("  claim by %s, later steps by %s; retries by the driver: %d; redirects: %d; reads from replicas: none", r.ClaimBy, r.SwapBy, r.Retries, r.Redirects)
+	line("  tokens age by the clock of %s, records expire by that of the server that has them", r.Clock)
 	line("  connect %v, reply %v (with a deadline of the caller's: up to %v), worst call %v",
 		r.DialTimeout, r.CallTimeout, r.LongestCall, r.WorstCall)
 	line("  pipelines under way to a node at most %d, of at most %d commands; what comes meanwhile leaves together", r.Pipelines, r.PipelineSize)

@@ -1,13 +1,9 @@
 package redisstore_test
 
 import (
-	"os"
-	"regexp"
-	"strings"
+	"bytes"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/redistest"
@@ -17,31 +13,10 @@ import (
 // Given a user with no rights but those that the page on Redis settings names, then
 // everything works.
 func TestTheRightsThatThePageNamesAreEnough(t *testing.T) {
-	page, err := os.ReadFile("../../docs/how-to/choose-redis-settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(page), "A user with ACL rights")
-	paragraph, _, _ := strings.Cut(after, "\n\n")
-	rights := regexp.MustCompile(`\+[a-z|]+`).FindAllString(paragraph, -1)
-	if len(rights) < 10 {
-		t.Fatalf("the page names %q", rights)
-	}
-	addr, _ := redistest.Start(t)
-	redistest.Do(t, addr, "ACL", "SETUSER", "default", "resetpass", ">other")
-	words := append([]string{"ACL", "SETUSER", "app", "reset", "on", ">secret", "~idem:*", "&idem:*"}, rights...)
-	admin := redis.NewClient(&redis.Options{Addr: addr, Password: "other", Protocol: 2})
-	defer admin.Close()
-	args := make([]any, len(words))
-	for i, w := range words {
-		args[i] = w
-	}
-	if err := admin.Do(t.Context(), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	addr := redistest.StartWithRights(t, "../../docs/how-to/choose-redis-settings.md", "A user with ACL rights")
 	s := open(t, addr, func(o *redisstore.Options) {
 		o.EvictionChecked = ""
-		o.Universal.Username, o.Universal.Password = "app", "secret"
+		o.Universal.Username, o.Universal.Password = redistest.LimitedUser, redistest.LimitedPassword
 		o.WaitReplicas = redisstore.WaitReplicas{Replicas: 1, Timeout: time.Millisecond}
 	})
 	woken := make(chan struct{}, 1)
@@ -74,5 +49,17 @@ func TestTheRightsThatThePageNamesAreEnough(t *testing.T) {
 	}
 	if page, err := s.Scan(t.Context(), "idem:", "", 100); err != nil || len(page.Names) != 2 {
 		t.Errorf("%+v, %v", page, err)
+	}
+	answer := bytes.Repeat([]byte("4"), 200_000) // a kept one, of more than one packet
+	done(t, "a long answer", "Swap")(s.Swap(t.Context(), "idem:a", []byte("2"), answer, time.Minute))
+	found(t, "a replay", "Load", string(answer))(s.Load(t.Context(), "idem:a"))
+	for i, one := range s.Apply(t.Context(), []idem.Op{
+		{Kind: idem.OpCreate, Name: "idem:d", Value: []byte("1"), TTL: time.Minute},
+		{Kind: idem.OpSwap, Name: "idem:a", Old: answer, Value: []byte("3"), TTL: time.Minute},
+		{Kind: idem.OpLoad, Name: "idem:b"},
+	}) {
+		if one.Err != nil {
+			t.Errorf("call %d of a batch: %v", i, one.Err)
+		}
 	}
 }

@@ -23,6 +23,11 @@ type told struct {
 	wait *command // the WAIT behind it on the same connection, if there was one
 }
 
+// noScript tells whether it was refused because the server does not know the script.
+func (t told) noScript() bool {
+	return t.err == nil && t.kind == failure && code(t.text) == "NOSCRIPT"
+}
+
 // run sends commands that concern one name to the node that has it, in order and
 // in one write, together with what others send there at the time, and returns the
 // answer to each. An error means that nothing at all is known of any; it matches
@@ -48,21 +53,15 @@ func (s *Store) run(ctx context.Context, name string, cmds ...[]any) ([]told, er
 // call is run for one command. An error means that no reply was read: the outcome
 // is unknown. A refusal is a reply.
 func (s *Store) call(ctx context.Context, name string, words ...any) (reply, error) {
-	t := s.ask(ctx, name, false, words...)
-	return t.reply, t.err
-}
-
-// ask is call, with a WAIT behind the command if sync says so.
-func (s *Store) ask(ctx context.Context, name string, sync bool, words ...any) told {
 	x := newExchange()
-	x.sync = sync
 	x.add(ctx, words...)
 	node, err := s.send(ctx, name, x)
 	if err != nil {
-		return told{err: err}
+		return reply{}, err
 	}
 	defer x.free()
-	return s.heard(ctx, node, x, 0)
+	t := s.heard(ctx, node, x, 0)
+	return t.reply, t.err
 }
 
 // send sends an exchange to the node that has a name and returns that node. With

@@ -127,15 +127,15 @@ func (s *Store) Load(ctx context.Context, name string) (idem.Result, error) {
 }
 
 // Now returns the server's time. In a Cluster it is that of one node, always the
-// same one as long as the slots stay where they are; behind a Twemproxy, which
-// cannot be asked, it is this host's.
+// same one as long as the slots stay where they are. Behind a Twemproxy, which
+// cannot be asked, it is ErrUnable: a guard then goes by its host's.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if s.options.Twemproxy {
+		return time.Time{}, idem.ErrUnable
+	}
 	ctx = s.bound(ctx)
 	if _, err := s.fit(ctx); err != nil {
 		return time.Time{}, err
-	}
-	if s.options.Twemproxy {
-		return time.Now(), nil
 	}
 	r, err := s.call(ctx, "idem:clock", "TIME")
 	if err != nil {

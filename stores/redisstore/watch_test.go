@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -242,4 +244,40 @@ func BenchmarkWaiters(b *testing.B) {
 	b.ReportMetric(float64(last[len(last)/2])/1e6, "ms-woken-last")
 	b.ReportMetric(float64(calls)/float64(b.N), "calls/op")
 	b.ReportMetric(0, "ns/op")
+}
+
+// What a wake-up costs in a Cluster: a message from the node to every other node,
+// whoever listens, as the page on Clusters says; and none with NoPubSub.
+func TestAWakeUpInAClusterIsAMessageToEveryOtherNode(t *testing.T) {
+	c := redistest.TheCluster(t)
+	nodes := append(slices.Clone(c.Masters), c.Replicas...)
+	sent := func() (n int) {
+		for _, addr := range nodes {
+			_, line, _ := strings.Cut(redistest.Do(t, addr, "CLUSTER", "INFO"), "cluster_stats_messages_publish_sent:")
+			digits, _, _ := strings.Cut(line, "\r\n")
+			of, _ := strconv.Atoi(digits) // not told before the first
+			n += of
+		}
+		return n
+	}
+	const n = 20
+	for quiet, want := range map[bool]int{false: n * (len(nodes) - 1), true: 0} {
+		s := openCluster(t, c.Masters, func(o *redisstore.Options) { o.NoPubSub = quiet })
+		prefix := fmt.Sprint("told:", quiet, ":")
+		s.Apply(t.Context(), creates(prefix, n))
+		ops := swaps(prefix, n, "v", "w")
+		before := sent()
+		for i := range ops {
+			ops[i].Wake = true
+		}
+		for i, r := range s.Apply(t.Context(), ops) {
+			if r.Err != nil || !r.Done {
+				t.Errorf("%d: %+v", i, r)
+			}
+		}
+		eventually(t, "the messages", func() bool { return sent()-before >= want })
+		if got := sent() - before; got != want {
+			t.Errorf("NoPubSub %v: %d ends that wake were %d messages between %d nodes, want %d", quiet, n, got, len(nodes), want)
+		}
+	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package suitetest
+
+const racing = false
