@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
 )
 
@@ -77,7 +78,34 @@ type exchange struct {
 	usual [usualCommands]struct {
 		command
 		words [usualWords]any
+		operands
 	}
+}
+
+// operands are the words of an operation's command that differ from one to the
+// next. The driver takes pointers to them: a word by value is an allocation.
+type operands struct {
+	name       string
+	old, value blob
+	ttl        int64 // in milliseconds
+}
+
+// blob is bytes as the driver takes them by a pointer.
+type blob struct{ bytes []byte }
+
+// MarshalBinary returns the bytes themselves.
+func (b *blob) MarshalBinary() ([]byte, error) { return b.bytes, nil }
+
+// operands are those of the command that is added next.
+func (x *exchange) operands(op *idem.Op) *operands {
+	var o *operands
+	if i := len(x.cmds); i < usualCommands {
+		o = &x.usual[i].operands
+	} else {
+		o = new(operands)
+	}
+	o.name, o.old.bytes, o.value.bytes, o.ttl = op.Name, op.Old, op.Value, millis(op.TTL)
+	return o
 }
 
 // state is where an exchange is. It only moves on.
@@ -103,12 +131,14 @@ func (x *exchange) free() {
 	if cap(x.kept) > bigKept {
 		x.kept = nil
 	}
-	for i := range x.usual {
-		x.usual[i].command = command{}
-		clear(x.usual[i].words[:])
+	for i := range min(len(x.cmds), usualCommands) {
+		u := &x.usual[i]
+		u.command, u.operands = command{}, operands{}
+		clear(u.words[:])
 	}
 	clear(x.cmds)
-	*x = exchange{cmds: x.cmds[:0], done: x.done, timer: x.timer, kept: x.kept[:0], usual: x.usual}
+	x.cmds, x.kept, x.sync = x.cmds[:0], x.kept[:0], false
+	x.state, x.deadline, x.since = mine, time.Time{}, time.Time{}
 	exchanges.Put(x)
 }
 
@@ -130,22 +160,34 @@ func (x *exchange) keep() {
 	size := 0
 	for _, c := range x.cmds {
 		for _, w := range c.Args() {
-			if value, ok := w.([]byte); ok {
-				size += len(value)
-			}
+			size += len(bytesOf(w))
 		}
 	}
 	x.kept = slices.Grow(x.kept[:0], size) // no part of it moves from here on
 	for _, c := range x.cmds {
 		words := c.Args()
 		for i, w := range words {
-			if value, ok := w.([]byte); ok {
-				from := len(x.kept)
-				x.kept = append(x.kept, value...)
+			from := len(x.kept)
+			x.kept = append(x.kept, bytesOf(w)...)
+			switch w := w.(type) {
+			case *blob:
+				w.bytes = x.kept[from:len(x.kept):len(x.kept)]
+			case []byte:
 				words[i] = x.kept[from:len(x.kept):len(x.kept)]
 			}
 		}
 	}
+}
+
+// bytesOf is a word that is bytes, nil for any other.
+func bytesOf(word any) []byte {
+	switch w := word.(type) {
+	case *blob:
+		return w.bytes
+	case []byte:
+		return w
+	}
+	return nil
 }
 
 // reply returns the reply to the command at i.

@@ -48,6 +48,7 @@ func (s *Store) put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) 
 func (s *Store) wakes(op *idem.Op) bool { return op.Wake && !s.options.NoPubSub }
 
 func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
+	o, script := x.operands(op), &scriptFor(op, x.sync).sha
 	switch {
 	case op.Kind == idem.OpLoad:
 		// In this order a record that changes between the two is told with too much
@@ -59,17 +60,17 @@ func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op
 		x.add(ctx, first, op.Name)
 		x.add(ctx, second, op.Name)
 	case op.Kind == idem.OpSwap && s.wakes(op):
-		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL), wakeWord)
+		x.add(ctx, "EVALSHA", script, "1", &o.name, &o.old, &o.value, &o.ttl, wakeWord)
 	case op.Kind == idem.OpSwap && seen.swapsAlone && !x.sync:
-		x.add(ctx, "SET", op.Name, op.Value, "IFEQ", op.Old, "GET", "PX", millis(op.TTL))
+		x.add(ctx, "SET", &o.name, &o.value, "IFEQ", &o.old, "GET", "PX", &o.ttl)
 	case op.Kind == idem.OpSwap:
-		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Old, op.Value, millis(op.TTL))
+		x.add(ctx, "EVALSHA", script, "1", &o.name, &o.old, &o.value, &o.ttl)
 	case seen.byScript || x.sync:
-		x.add(ctx, "EVALSHA", scriptFor(op, x.sync).sha, "1", op.Name, op.Value, millis(op.TTL))
+		x.add(ctx, "EVALSHA", script, "1", &o.name, &o.value, &o.ttl)
 	case broken.Is(broken.P11NoTTL):
-		x.add(ctx, "SET", op.Name, op.Value, "NX", "GET")
+		x.add(ctx, "SET", &o.name, &o.value, "NX", "GET")
 	default:
-		x.add(ctx, "SET", op.Name, op.Value, "NX", "GET", "PX", millis(op.TTL))
+		x.add(ctx, "SET", &o.name, &o.value, "NX", "GET", "PX", &o.ttl)
 	}
 }
 
