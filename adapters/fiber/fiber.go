@@ -50,10 +50,7 @@ func (x exchange) LentLines(n string) [][]byte   { return x.Request().Header.Pee
 func (x exchange) LentBody() httpflow.HeldBody   { return x.Request() }
 func (x exchange) set(n, v string)               { httpflow.SetField(&x.Response().Header, n, v) }
 func (x exchange) PathValue(n string) string {
-	if x.App().Config().UnescapePath { // Fiber has undone it; twice, two paths could be one key
-		return x.Params(n)
-	}
-	return httpflow.Unescaped(x.Params(n))
+	return httpflow.UnescapedOnce(x.Params(n), x.App().Config().UnescapePath)
 }
 func (x exchange) Body() (io.Reader, int64) {
 	return httpflow.Unread(x.Request(), x.Ctx.Context().RequestBodyStream(), x.Request().Header.ContentLength())
