@@ -49,9 +49,8 @@ func (x exchange) Fields(f httpflow.FieldReader) { x.Response().Header.VisitAll(
 func (x exchange) LentLines(n string) [][]byte   { return x.Request().Header.PeekAll(n) }
 func (x exchange) LentBody() httpflow.HeldBody   { return x.Request() }
 func (x exchange) set(n, v string)               { httpflow.SetField(&x.Response().Header, n, v) }
-func (x exchange) PathValue(n string) string {
-	return httpflow.UnescapedOnce(x.Params(n), x.App().Config().UnescapePath)
-}
+func (x exchange) PathValue(n string) string     { return httpflow.UnescapedOnce(x.Params(n), x.plain()) }
+func (x exchange) plain() bool                   { return x.App().Config().UnescapePath }
 func (x exchange) Body() (io.Reader, int64) {
 	return httpflow.Unread(x.Request(), x.Ctx.Context().RequestBodyStream(), x.Request().Header.ContentLength())
 }
