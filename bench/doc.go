@@ -18,7 +18,9 @@
 // quantity of one row or two, and is judged by the middle of its rounds. -check
 // judges by the best round and lets times miss by a quarter, so that it fails on a
 // budget that is broken and not on a machine that is busy; counts may not miss at
-// all. Those that need no long run are in this folder's tests as well.
+// all, and milliseconds of the clock (a storm's, a waiter's) are left out while the
+// machine has more to do than it has cores. Counts that need no long run are in this
+// folder's tests as well.
 //
 // Where a server is measured, this program starts itself anew as that server
 // (serve.go, site.go) and is the load itself: the CPU of the two is told apart. Fiber

@@ -22,7 +22,8 @@ type Op struct {
 	// [Journaler]. Others leave it out.
 	Entry *JournalEntry
 
-	index *indexed // of a claim that a reconciler follows; nil of any other
+	index  *indexed // of a claim that a reconciler follows; nil of any other
+	unsure bool     // it had no known outcome, if only at first
 }
 
 // OpKind says which method of [Store] an Op stands for.

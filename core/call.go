@@ -51,7 +51,10 @@ const askTries = 3
 // bytes, where it is not: an error says only that nothing is known.
 func (g *Guard) ask(ctx context.Context, step string, op *Op) (res Result, err error) {
 	for try := 1; ; try++ {
-		if res, err = g.call(ctx, step, g.describe.WorstCall, op); err == nil || try == askTries || broken.Is(broken.S9NoAskAgain) {
+		if res, err = g.call(ctx, step, g.describe.WorstCall, op); err != nil {
+			op.unsure = true
+		}
+		if err == nil || try == askTries || broken.Is(broken.S9NoAskAgain) {
 			return res, err
 		}
 	}

@@ -54,6 +54,7 @@ type Claim struct {
 	shown  bool          // others of this process may hold it; guarded by that shard
 	unseen bool          // it ended without having been shown
 	unkept bool          // it ended with no renewal under way
+	unsure bool          // a call about it had no known outcome, if only at first
 
 	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
 	arrived arrival                 // when it came there

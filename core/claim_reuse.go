@@ -15,12 +15,12 @@ var claims = sync.Pool{New: func() any { return new(Claim) }}
 //   - its run handed it out, or may be about to: see runContext.part;
 //   - another request of this process found it, by its record or in a look-out;
 //   - a renewal, a mark or the janitor is at work on it, or it lost its record;
-//   - a hook, an authorizer or an auditor was told of it, or its value may still be on its way,
-//     which a store of this process has copied.
+//   - a hook, an authorizer or an auditor was told of it;
+//   - a call of the store had no known outcome: its value may still be on its way.
 //
 // Those are left to the collector.
 func (c *Claim) recycle() {
-	if c.g.steps || c.hooked != nil || c.audited != nil || c.out.Load() != nil {
+	if c.unsure || c.hooked != nil || c.audited != nil || c.out.Load() != nil {
 		return
 	}
 	if c.won && (c.bare || !c.unseen || !c.unkept || !c.told || c.holding || !c.run.part()) {

@@ -52,6 +52,7 @@ func (c *Claim) decide(ctx context.Context, f *found, have, look bool) (waiting 
 		} else {
 			res, err = c.g.ask(q.ctx, q.op.Step, &q.op)
 		}
+		c.unsure = c.unsure || q.op.unsure
 		q.hear(ctx, res, err)
 	}
 	return q.waiting, q.err

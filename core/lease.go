@@ -242,6 +242,9 @@ func (w *renewing) end(result string, err error) {
 func (w *renewing) hear(_ context.Context, res Result, err error) {
 	c, p := w.c, w.p
 	if err != nil {
+		c.mu.Lock()
+		c.unsure = true
+		c.mu.Unlock()
 		w.end("retry", errUnknown)
 		return
 	}

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (s *shelf) Create(ctx context.Context, name string, value []byte, ttl time.
 		} else if ok {
 			return Result{Value: held.value, Left: time.Until(held.expires)}
 		}
-		s.items[name] = shelved{value, time.Now().Add(ttl)}
+		s.items[name] = shelved{bytes.Clone(value), time.Now().Add(ttl)}
 		return Result{Done: true}
 	})
 }
@@ -83,7 +84,7 @@ func (s *shelf) Swap(ctx context.Context, name string, old, value []byte, ttl ti
 		held, ok := s.at(name)
 		switch {
 		case ok && string(held.value) == string(old):
-			s.items[name] = shelved{value, time.Now().Add(ttl)}
+			s.items[name] = shelved{bytes.Clone(value), time.Now().Add(ttl)}
 			return Result{Done: true}
 		case ok && string(held.value) == string(value):
 			return Result{Done: true}
