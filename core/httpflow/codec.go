@@ -23,7 +23,7 @@ type codec struct{ into *room } // of a kept answer; nil makes a new one
 // room is where one answer stands while its request lasts.
 type room struct {
 	reply  Reply
-	fields [8]Field // of most answers
+	fields [6]Field // of most answers, ours included
 }
 
 // empty is a reply to be filled in.

@@ -40,7 +40,7 @@ type Reply struct {
 // field returns the first value of a field.
 func (r *Reply) field(name string) (string, bool) {
 	for _, f := range r.Fields {
-		if strings.EqualFold(f.Name, name) {
+		if len(f.Name) == len(name) && strings.EqualFold(f.Name, name) {
 			return f.Value, true
 		}
 	}
