@@ -185,6 +185,14 @@ func cutSized(text string) (s, rest string, ok bool) {
 // Failed tells an answer that is the handler's own failure from a refusal.
 func (codec) Failed(r *Reply) bool { return r.Status >= 500 }
 
+// Skipped says why an answer is not kept.
+func (codec) Skipped(r *Reply) string {
+	if r.TooLarge {
+		return "too_large"
+	}
+	return "stream"
+}
+
 // Outcome says how a run ends from the status of its answer. A connection that
 // was handed over is done, whatever was said on it.
 func (codec) Outcome(p *idem.Policy, r *Reply) idem.Outcome {

@@ -193,3 +193,6 @@ func (c itemCodec) Encode(r *Reply) (idem.Payload, error) {
 	}
 	return c.codec.Encode(r)
 }
+
+// Skipped says why an item's answer is not kept: it is held whole.
+func (itemCodec) Skipped(*Reply) string { return "too_large" }
