@@ -30,6 +30,7 @@ type Claim struct {
 	reserved bool // it is held for an all-or-nothing batch and not started
 	looks    bool // it waits for an answer and claims nothing
 	why      releaseReason
+	omits    string // why its answer is not kept, where it is not and somebody looks
 	cut      bool   // its answer was more than the store takes
 	warned   bool   // that its lease is nearly over; like the two before it, on mu
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose

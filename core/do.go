@@ -111,6 +111,7 @@ func (c *Claim) endAbruptly() {
 		c.returned(nil, errAbrupt)
 	}
 	c.because(releasedByPanic)
+	c.omitted("error")
 	if !broken.Is(broken.P10PanicUnsettled) {
 		_ = c.settle(context.Background(), c.policy().OutcomeOfError(), Payload{Partial: true}, false)
 	}
@@ -133,6 +134,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 		}
 	case err != nil:
 		c.becauseOf(err, true)
+		c.omitted("error")
 		// An error is not an answer that can be kept.
 		return c.policy().OutcomeOfError(), Payload{Partial: true}, undone
 	}
@@ -143,6 +145,11 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 	if encErr != nil {
 		c.g.log.LogAttrs(ctx, slogError, "answer cannot be kept: repeats will be told that it is done", attrOperation(c), attrKey(c), attrError(encErr))
 		kept = Payload{Partial: true}
+		c.omitted("unencodable")
+	} else if kept.Partial {
+		if says, ok := codec.(SkipCodec[T]); ok {
+			c.omitted(says.Skipped(v))
+		}
 	}
 	return out, kept, undone
 }

@@ -35,6 +35,21 @@ func (c *Claim) because(why releaseReason) {
 	c.why = why
 }
 
+// SkipCodec is the ability of a [Codec] to say in a word why it keeps nothing of an
+// answer (Payload.Partial), such as stream or too_large: see StepResult.Skipped. The
+// words are a closed list.
+type SkipCodec[T any] interface{ Skipped(v T) string }
+
+// omitted notes why an answer is not kept, for who looks.
+func (c *Claim) omitted(why string) {
+	if !c.g.watch.at(StepSettle) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.omits = why
+}
+
 // becauseOf is because, for a run that returned err, or a value that failed.
 func (c *Claim) becauseOf(err error, failed bool) {
 	switch {
@@ -86,7 +101,9 @@ func (c *Claim) endSettled(end Ending, target *pending, result string, err error
 	case target.rec.answered && c.cut:
 		r.Skipped = "store_limit"
 	case target.rec.answered && target.rec.payload.Partial:
-		r.Skipped = "not_kept"
+		if r.Skipped = c.omits; r.Skipped == "" {
+			r.Skipped = "not_kept"
+		}
 	case target.rec.answered:
 		r.Kept = len(target.rec.payload.Bytes)
 	}

@@ -96,7 +96,8 @@ type StepResult struct {
 	Reason string
 	// Kept is, for a StepSettle that completed or failed, how many bytes of the
 	// answer are kept. Skipped says why none are: store_limit, where they are more
-	// than the store takes, or not_kept, where whoever encodes them said so.
+	// than the store takes; error, where the run ended by one; unencodable; what a
+	// [SkipCodec] says (over HTTP too_large or stream); not_kept for any other reason.
 	Kept    int
 	Skipped string
 }

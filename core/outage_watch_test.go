@@ -3,6 +3,7 @@ package idem
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"strings"
 	"sync"
@@ -169,6 +170,47 @@ func TestASettleTellsItsReason(t *testing.T) {
 			_, ended := seen.told()
 			if len(ended) != 1 || ended[0].Reason != row.want || row.want == "" && ended[0].Kept != 4 {
 				t.Errorf("%s: told %+v, want the reason %q", row.why, ended, row.want)
+			}
+		})
+	}
+}
+
+// cannotSay is a codec of answers that cannot be written down.
+type cannotSay struct{ Codec[int] }
+
+func (cannotSay) Encode(int) (Payload, error) { return Payload{}, errShelf }
+
+// leavesOut is a codec that keeps nothing.
+type leavesOut struct{ Codec[int] }
+
+func (leavesOut) Encode(int) (Payload, error) { return Payload{Partial: true}, nil }
+
+// andSays is one that says why.
+type andSays struct{ leavesOut }
+
+func (andSays) Skipped(int) string { return "too_large" }
+
+// Why nothing of an answer is kept is told in one word.
+func TestASettleTellsWhyNothingIsKept(t *testing.T) {
+	for want, row := range map[string]struct {
+		codec Codec[int]
+		run   func(context.Context) (int, error)
+	}{
+		"":            {JSON[int](), func(context.Context) (int, error) { return 1, nil }},
+		"error":       {JSON[int](), func(context.Context) (int, error) { return 0, errShelf }},
+		"unencodable": {cannotSay{JSON[int]()}, func(context.Context) (int, error) { return 1, nil }},
+		"not_kept":    {leavesOut{JSON[int]()}, func(context.Context) (int, error) { return 1, nil }},
+		"too_large":   {andSays{leavesOut{JSON[int]()}}, func(context.Context) (int, error) { return 1, nil }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			seen := &stepper{kind: StepSettle}
+			g := guardOn(t, newShelf(), steppedBy(seen), policy(func(p *Policy) { p.Preset, p.On5xx = API, Keep }))
+			for range 2 { // a claim that is used again has forgotten
+				_, _, _ = Do(context.Background(), g, testIntent(rand.Text()), row.codec, row.run)
+			}
+			_, ended := seen.told()
+			if len(ended) != 2 || ended[0].Skipped != want || ended[1].Skipped != want {
+				t.Errorf("told %+v, want %q", ended, want)
 			}
 		})
 	}

@@ -249,6 +249,48 @@ func TestS6_WhatIsNotSealedIsReadByChoice(t *testing.T) {
 	}
 }
 
+// What has no outcome has no seal, which the documents say: who can write to the
+// store can write a release, and the action runs again. Whatever says that it is an
+// outcome needs the seal of that very outcome.
+func TestS6_OnlyOutcomesAreSealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s, sealedWith(t, 1))
+		doubt := func(c *Claim) error { return c.Doubt(context.Background()) }
+		complete := func(c *Claim) error { return c.Complete(context.Background(), Payload{Bytes: []byte("1")}) }
+		unkept := func(c *Claim) error { return c.Complete(context.Background(), Payload{Partial: true}) }
+		for _, row := range []struct {
+			made string
+			end  func(*Claim) error
+			to   State
+			cut  bool
+			want Verdict // 0: it runs again
+		}{
+			{"a doubt turned into a release", doubt, StateReleased, false, 0},
+			{"a success cut down to a release", complete, StateReleased, true, 0},
+			{"a doubt turned into a success", doubt, StateSucceeded, false, Uncertain},
+			{"a success cut down to one that kept nothing", complete, StateSucceeded, true, Uncertain},
+			{"a success turned into a release", complete, StateReleased, false, Uncertain},
+			{"a success turned into a refusal", complete, StateFailed, false, Uncertain},
+			{"one that kept nothing turned into a release", unkept, StateReleased, false, Uncertain},
+		} {
+			c := won(t, g, testIntent(row.made))
+			if err := row.end(c); err != nil {
+				t.Fatal(err)
+			}
+			value := s.value(c.id.name)
+			if value[0] = recordVersion<<4 | byte(row.to); row.cut {
+				value = value[:headSize]
+				value[1] &^= flagTail
+			}
+			s.put(c.id.name, value)
+			if got := claimed(t, guardOn(t, s, sealedWith(t, 1)), testIntent(row.made)).Verdict(); got != row.want {
+				t.Errorf("%s: %q, want %q", row.made, got, row.want)
+			}
+		}
+	})
+}
+
 // Sealed twice, a record is two values; sent again, it must be one.
 func TestP2_ASealedOutcomeIsSentAgainAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,11 +123,6 @@ const (
 
 func live(t *testing.T) *life {
 	t.Helper()
-	return liveWith(t, 100*time.Millisecond)
-}
-
-func liveWith(t *testing.T, lease time.Duration) *life {
-	t.Helper()
 	l := &life{read: sdkmetric.NewManualReader(), spans: tracetest.NewSpanRecorder(), store: &faulty{Store: memstore.New(memstore.Options{})}}
 	var err error
 	l.tel, err = telemetry.New(telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(l.read))),
@@ -142,7 +138,7 @@ func liveWith(t *testing.T, lease time.Duration) *life {
 		Store: l.store, Observer: l.tel, Auditor: events, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		NameKey: idem.NameKey(idem.GenerateKey()), // local, so it could be left out
 		Policies: []idem.Policy{
-			{Operation: operation, Preset: idem.API, Key: []string{"token", "header:Idempotency-Key"}, OnDuplicate: idem.Wait, Wait: time.Minute, Lease: lease},
+			{Operation: operation, Preset: idem.API, Key: []string{"token", "header:Idempotency-Key"}, OnDuplicate: idem.Wait, Wait: time.Minute, Lease: 100 * time.Millisecond},
 			{Operation: "shop:tea:pour", Mode: idem.ModeObserve},
 		},
 	})
@@ -197,6 +193,9 @@ func (l *life) through(t *testing.T) {
 	go func() { waits <- l.do("slow-"+rawKey, operation, done) }()
 	until(t, "a lease is renewed", func() bool {
 		return has(lines(t, l.read), "idem.lease.renewals{{renewal}}idem.operation="+operation)
+	})
+	until(t, "the repeat waits", func() bool {
+		return slices.ContainsFunc(l.spans.Started(), func(s sdktrace.ReadWriteSpan) bool { return s.Name() == "idem.wait" })
 	})
 	_ = held.Complete(ctx, idem.Payload{Bytes: []byte(`"` + rawBody + `"`)})
 	<-waits

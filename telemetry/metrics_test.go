@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -212,20 +212,34 @@ func TestErrorTypeIsOneOfAList(t *testing.T) {
 
 // Whatever clients send, the series stay the same.
 func TestTenThousandKeysMakeNoSeries(t *testing.T) {
-	l := liveWith(t, time.Minute) // no renewal, which a slow machine would see the first of in between
-	done := func(context.Context) (string, error) { return "x", nil }
-	count := func() int { return len(lines(t, l.read)) }
-	some := func(from, to int) {
-		for i := from; i < to; i++ {
-			l.do("key-"+strconv.Itoa(i), operation, done)
-			_, _ = l.guard.Issue(context.Background(), idem.TokenRequest{Operation: "no:such:" + strconv.Itoa(i), Scope: rawScope})
+	read := sdkmetric.NewManualReader()
+	tel, err := telemetry.New(telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(read))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := idem.New(idem.Config{Store: memstore.New(memstore.Options{}), Observer: tel, Policies: []idem.Policy{{Operation: operation, Preset: idem.API}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guard.Close(context.Background())
+	some := func(n int) {
+		for range n {
+			in := idem.Intent{Operation: operation, Scope: rand.Text(), Key: rand.Text()}
+			_, _, _ = idem.Do(context.Background(), guard, in, idem.JSON[int](), func(context.Context) (int, error) { return 1, nil })
+			_, _ = guard.Issue(context.Background(), idem.TokenRequest{Operation: "no:such:" + rand.Text(), Scope: rawScope})
+			in.Operation = "no:such:" + in.Key
+			_, _, _ = idem.Do(context.Background(), guard, in, idem.JSON[int](), func(context.Context) (int, error) { return 1, nil })
 		}
 	}
-	some(0, 10)
-	before := count()
-	some(10, 10_000)
-	if after := count(); after != before || before < 8 {
-		t.Errorf("%d series before, %d after", before, after)
+	some(10)
+	before := lines(t, read)
+	some(10_000)
+	after := lines(t, read)
+	if len(after) != len(before) || len(before) < 8 {
+		t.Errorf("%d series before, %d after: %v", len(before), len(after), after)
+	}
+	if n := after["idem.requests{{request}}idem.operation="+operation+",idem.source=func,idem.verdict=executed"]; n != 10_010 {
+		t.Errorf("%v requests were counted", n)
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	fiberidem "github.com/go-idem/idem/adapters/fiber"
 	"github.com/go-idem/idem/adapters/stdhttp"
 	"github.com/go-idem/idem/audit"
 	idem "github.com/go-idem/idem/core"
@@ -97,6 +99,9 @@ func (h *house) serve(w http.ResponseWriter, r *http.Request) {
 	case "slowly":
 		h.entered <- struct{}{}
 		<-h.slow
+	case "a stream":
+		_, _ = w.Write([]byte("1"))
+		_ = http.NewResponseController(w).Flush()
 	default:
 		_, _ = w.Write([]byte(rawAnswer))
 	}
@@ -219,6 +224,27 @@ func (h *house) holdsNothingRaw(t *testing.T, sent ...string) {
 	for _, told := range []string{"request judged", "Change:bury", "idem.claim", "idem.verdict=dead"} {
 		if !strings.Contains(text, told) {
 			t.Errorf("%q was not told: this looks at nothing", told)
+		}
+	}
+}
+
+// Why nothing of an answer is kept is counted, by a word of a closed list.
+func TestWhyAnAnswerIsNotKeptIsCounted(t *testing.T) {
+	h := openHouse(t)
+	h.send(opFile, "1", "Idempotency-Key", "a") // more than one byte
+	h.send(opFile, "1", "Idempotency-Key", "b", "Say", "a stream")
+	h.send(opAPI, "1", "Idempotency-Key", "c")
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Post("/", fiberidem.Guard(h.flow, opFile), func(c *fiber.Ctx) error { return c.SendString(rawAnswer) })
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.Header.Set("Idempotency-Key", "d")
+	if _, err := app.Test(r); err != nil {
+		t.Fatal(err)
+	}
+	list := lines(t, h.read)
+	for word, want := range map[string]float64{"too_large": 2, "stream": 1} {
+		if got := list["idem.kept_body.skips{{answer}}idem.kept_body.skip="+word+",idem.operation="+opFile]; got != want {
+			t.Errorf("%v are counted as %s, want %v: %v", got, word, want, list)
 		}
 	}
 }

@@ -158,12 +158,16 @@ func (b *Bed) gates() *Gates {
 	return nil
 }
 
-// identify names the intent behind a run as "<scope>|<record name>", the name
-// empty where the request carried neither key nor token that could be read.
+// identify names the intent behind a run as "<scope>|<record name>": the claim
+// knows it, whatever the key was made of. A run without one is named by the key or
+// token that it came with, by nothing where there was none that could be read.
 func (b *Bed) identify(x Exchange) string {
 	scope, operation := "anonymous", ""
 	if values := x.Header("Authorization"); len(values) > 0 {
 		scope = scopeOf(values[0])
+	}
+	if claim, ok := idem.ClaimFrom(x.Context()); ok && claim.Record() != "" {
+		return scope + "|" + claim.Record()
 	}
 	for _, p := range b.cfg.Policies {
 		if strings.HasPrefix(x.Path(), place(p.Operation)) {
@@ -177,7 +181,7 @@ func (b *Bed) identify(x Exchange) string {
 	return scope + "|" + idem.RecordName(b.cfg.NameKey, b.cfg.Prefix, operation, scope, kind, key)
 }
 
-// named finds the key or token as the operation's key sources do; the handler
+// named finds the key or token that was sent, where no claim tells it; the handler
 // of an application has no need to.
 func (b *Bed) named(x Exchange, operation string) (idem.KeyKind, string) {
 	if p, ok := b.Guard.Policy(operation); ok && p.UsesToken() {

@@ -37,7 +37,6 @@ func (x exchange) Method() string                { return x.Ctx.Method() }
 func (x exchange) Path() string                  { return utils.UnsafeString(x.Request().URI().PathOriginal()) }
 func (x exchange) RawQuery() string              { return utils.UnsafeString(x.Request().URI().QueryString()) }
 func (x exchange) Header(n string) []string      { return httpflow.Lines(x.Request().Header.PeekAll(n)) }
-func (x exchange) PathValue(n string) string     { return httpflow.Unescaped(x.Params(n)) }
 func (x exchange) RemoteAddr() string            { return x.IP() }
 func (x exchange) Native() any                   { return x.Ctx }
 func (x exchange) SetBody(b *httpflow.Body)      { x.Request().SetBodyStream(b.Whole(), int(b.Size())) }
@@ -50,6 +49,8 @@ func (x exchange) Fields(f httpflow.FieldReader) { x.Response().Header.VisitAll(
 func (x exchange) LentLines(n string) [][]byte   { return x.Request().Header.PeekAll(n) }
 func (x exchange) LentBody() httpflow.HeldBody   { return x.Request() }
 func (x exchange) set(n, v string)               { httpflow.SetField(&x.Response().Header, n, v) }
+func (x exchange) PathValue(n string) string     { return httpflow.UnescapedOnce(x.Params(n), x.plain()) }
+func (x exchange) plain() bool                   { return x.App().Config().UnescapePath }
 func (x exchange) Body() (io.Reader, int64) {
 	return httpflow.Unread(x.Request(), x.Ctx.Context().RequestBodyStream(), x.Request().Header.ContentLength())
 }

@@ -96,3 +96,29 @@ func TestAMountedApplication(t *testing.T) {
 		}
 	}
 }
+
+// Two paths are two keys and two spellings of one path are one, whoever undoes the
+// percent-encoding: with UnescapePath it is Fiber.
+func TestPathValuesAreUnescapedOnce(t *testing.T) {
+	for _, unescapes := range []bool{false, true} {
+		runs := 0
+		flow := newFlow(idem.Policy{Operation: operation, Preset: idem.API, Key: []string{"path:id"}, Fingerprint: idem.FingerprintChoice{Mode: "none"}})
+		app := fiber.New(fiber.Config{UnescapePath: unescapes})
+		app.Post("/orders/:id", fiberidem.Guard(flow, operation), func(c *fiber.Ctx) error { runs++; return c.SendStatus(201) })
+		for _, step := range []struct {
+			path, verdict string
+			runs          int
+		}{
+			{"/orders/A%2541", "executed", 1}, // A%41
+			{"/orders/%41%2541", "replayed", 1},
+			{"/orders/A%41", "executed", 2}, // AA
+			{"/orders/AA", "replayed", 2},
+			{"/orders/100%25", "executed", 3},
+			{"/orders/%3100%25", "replayed", 3},
+		} {
+			if _, verdict, body := ask(t, app, step.path, ""); verdict != step.verdict || runs != step.runs {
+				t.Errorf("UnescapePath %v, %s: %q after %d runs, want %q after %d; %s", unescapes, step.path, verdict, runs, step.verdict, step.runs, body)
+			}
+		}
+	}
+}

@@ -33,6 +33,7 @@ type capture struct {
 	declared int64      // its Content-Length, -1 if there is none
 	body     *[]byte
 	written  int64
+	large    bool        // it was let go because it got too much
 	space    [6]headLine // for the heads of most answers
 }
 
@@ -107,7 +108,8 @@ func (c *capture) take(status int) {
 			c.declared = n
 		}
 	}
-	if c.declared > c.limit || len(c.header["Trailer"]) > 0 || status == http.StatusSwitchingProtocols {
+	c.large = c.declared > c.limit
+	if c.large || len(c.header["Trailer"]) > 0 || status == http.StatusSwitchingProtocols {
 		c.release()
 	}
 }
@@ -161,6 +163,7 @@ func (c *capture) admit(n int) (through bool, err error) {
 	case c.declared >= 0 && after > c.declared:
 		return false, http.ErrContentLength
 	case after > c.limit:
+		c.large = true
 		c.release()
 		return true, nil
 	}
@@ -189,6 +192,7 @@ func (c *capture) ReadFrom(src io.Reader) (n int64, err error) {
 		c.written += int64(got)
 		n += int64(got)
 		if c.written > c.limit {
+			c.large = true
 			c.release()
 		}
 		if errors.Is(err, io.EOF) {

@@ -23,7 +23,7 @@ type codec struct{ into *room } // of a kept answer; nil makes a new one
 // room is where one answer stands while its request lasts.
 type room struct {
 	reply  Reply
-	fields [8]Field // of most answers
+	fields [6]Field // of most answers, ours included
 }
 
 // empty is a reply to be filled in.
@@ -184,6 +184,14 @@ func cutSized(text string) (s, rest string, ok bool) {
 
 // Failed tells an answer that is the handler's own failure from a refusal.
 func (codec) Failed(r *Reply) bool { return r.Status >= 500 }
+
+// Skipped says why an answer is not kept.
+func (codec) Skipped(r *Reply) string {
+	if r.TooLarge {
+		return "too_large"
+	}
+	return "stream"
+}
 
 // Outcome says how a run ends from the status of its answer. A connection that
 // was handed over is done, whatever was said on it.

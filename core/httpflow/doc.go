@@ -61,6 +61,7 @@
 // # Other frameworks
 //
 // An adapter implements [Exchange] and calls [Route.Serve]. Frameworks built on
-// net/http wrap [NetExchange], which already does all of it. Run
-// adapters/adaptertest over the result.
+// net/http wrap [NetExchange], which already does all of it; one that reads
+// requests into buffers of its own may be a [Lender] besides, which saves the
+// copies. Run adapters/adaptertest over the result.
 package httpflow

@@ -60,7 +60,9 @@ func (k *keeper) stood(name, value string) bool {
 func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
 	k.reply = r
 	x.Fields(k)
-	r.Partial = r.Partial || int64(len(r.Body)) > limit
+	if int64(len(r.Body)) > limit {
+		r.Partial, r.TooLarge = true, true
+	}
 	if r.Partial || !bodyAllowed(r.Status) { // some frameworks hold a body that they will not send
 		r.Body = nil
 	}

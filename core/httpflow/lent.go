@@ -3,6 +3,7 @@ package httpflow
 import (
 	"bytes"
 	"io"
+	"strings"
 	"unsafe"
 )
 
@@ -36,16 +37,20 @@ func Unread(held HeldBody, stream io.Reader, size int) (io.Reader, int64) {
 }
 
 // SetField replaces a field of an answer whose framework makes line breaks harmless
-// and corrects how names are spelt. Fields of ours need neither.
+// and corrects how names are spelt. What needs neither goes a shorter way.
 func SetField(h interface {
 	Set(name, value string)
 	SetCanonical(name, value []byte)
+	SetContentType(value string)
 }, name, value string) {
-	if name == StatusHeader || name == ReplayedHeader {
+	switch {
+	case name == StatusHeader || name == ReplayedHeader:
 		h.SetCanonical(lent(name), lent(value))
-		return
+	case name == "Content-Type" && strings.IndexByte(value, '\n') < 0 && strings.IndexByte(value, '\r') < 0:
+		h.SetContentType(value)
+	default:
+		h.Set(name, value)
 	}
-	h.Set(name, value)
 }
 
 // Lent is to, for frameworks that tell field lines as bytes which stand until the

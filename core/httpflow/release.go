@@ -72,7 +72,7 @@ func (c *capture) reply(r *Reply) {
 	if c.state == holding && c.status == 0 {
 		c.take(http.StatusOK)
 	}
-	r.Status, r.Partial = c.status, c.state != holding
+	r.Status, r.Partial, r.TooLarge = c.status, c.state != holding, c.large
 	if c.body != nil {
 		r.Body = *c.body
 	}

@@ -29,6 +29,9 @@ type Reply struct {
 	// Partial says that the answer itself cannot be kept: it was streamed,
 	// hijacked or too large.
 	Partial bool
+	// TooLarge says of a Partial answer that it had more bytes than are kept; it is
+	// told to telemetry.
+	TooLarge bool
 	// Read says of an answer to be sent that the request's body was read to its
 	// end. Where it was not, a server that cannot skip a body has to close.
 	Read bool
@@ -37,7 +40,7 @@ type Reply struct {
 // field returns the first value of a field.
 func (r *Reply) field(name string) (string, bool) {
 	for _, f := range r.Fields {
-		if strings.EqualFold(f.Name, name) {
+		if len(f.Name) == len(name) && strings.EqualFold(f.Name, name) {
 			return f.Value, true
 		}
 	}

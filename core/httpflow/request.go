@@ -103,3 +103,12 @@ func Unescaped(value string) string {
 	}
 	return value
 }
+
+// UnescapedOnce is Unescaped of a framework that may have undone it already: undone
+// twice, two paths could be one key.
+func UnescapedOnce(value string, undone bool) string {
+	if undone {
+		return value
+	}
+	return Unescaped(value)
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,6 +58,31 @@ func TestPoliciesComeFromAFileAndChangeWhileItRuns(t *testing.T) {
 			b.want(200, "", "POST /control/fault", `{"op":"load","mode":"refuse","times":-1}`)
 			b.want(503, "", "POST /control/policy", `{"operation":"test:do:run","preset":"api","retention":"48h"}`)
 		})
+	}
+}
+
+// GET /runs counts by intent, also where no client sends a key.
+func TestRunsAreCountedByKeysThatNobodySent(t *testing.T) {
+	file := policyFile(t, `[{"operation":"test:do:run","preset":"api","key":["json:/orderId","path:*"]}]`)
+	for _, adapter := range []string{"stdhttp", "echo", "fiber"} {
+		b := start(t, "-adapter", adapter, "-store", "memory", "-policy", file)
+		b.want(422, "released", "POST /do/a", `{"orderId":1}`, "Do-Status: 422", "Authorization: Bearer ann")
+		b.want(201, "executed", "POST /do/a", `{"orderId":1}`, "Authorization: Bearer ann")
+		b.want(201, "executed", "POST /do/a", `{"orderId":2}`, "Authorization: Bearer ann")
+		b.want(201, "executed", "POST /do/b", `{}`, "Authorization: Bearer ann")
+		var tally struct{ ByKey map[string]int }
+		if err := json.Unmarshal([]byte(b.want(200, "", "GET /runs", "")), &tally); err != nil {
+			t.Fatal(err)
+		}
+		var counts []int
+		for key, n := range tally.ByKey {
+			if counts = append(counts, n); !strings.HasPrefix(key, "ann|idem:test:do:run:") {
+				t.Errorf("%s: runs are counted under %q", adapter, key)
+			}
+		}
+		if slices.Sort(counts); !slices.Equal(counts, []int{1, 1, 2}) {
+			t.Errorf("%s: %v, want three intents, one of which ran twice", adapter, tally.ByKey)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ var faultGroups = []faultGroup{
 		{14, "The key is taken for as long as its answer would have been kept", "a lease of seconds decides about a crash; the retention only keeps"},
 		{15, "The client is gone, and the outcome is written on its cancelled context", "run and settle are cut loose from the connection"},
 		{16, "A run that was stopped after the money had moved is released as if nothing had", "after a mark it is `uncertain`"},
+		{17, "What runs is noted in one set whose members cannot run out, and stays noted when its process dies", "the entry of a claim goes with the claims that come after it, and the set runs out like a record"},
 		{18, "Nobody can tell the record of a key that a customer complains about", "`idem.RecordName` computes it"},
 	}},
 	{"What became of it", []fault{
@@ -84,6 +85,7 @@ var faultGroups = []faultGroup{
 		{53, "One switch for all: salaries are paid twice, or comments cannot be written, while the store is away", "`onOutage` is a choice of each operation, and the answer says `unprotected`"},
 		{54, "A store that does not answer hangs the request, or fails it after it has run", "every call has a limit; what ran is answered"},
 		{55, "A crowd at one key asks the store as often as there are people", "those of one process look together"},
+		{56, "What was kept stays for ever, or whoever clears it away stops everybody else", "a store forgets by itself; in memory each write clears a bounded piece"},
 		{57, "A client retries after the key is forgotten, because nobody told it for how long", "`retain` comes with every token"},
 		{58, "A time-out is taken for a failure, and money moves again", "preset Payment leaves in doubt what it cannot know"},
 		{59, "The store drops claims when it runs short of memory", "a store that evicts is refused at the start"},

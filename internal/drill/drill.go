@@ -25,6 +25,12 @@ type Drill struct {
 	Loss    float64 // the chance with which the reply of a store call is lost
 	Seed    uint64
 	Lease   time.Duration // of the operation, as the servers have it
+	// Pipelines is how many pipelines a server may have under way: with one, calls
+	// that meet leave together (group commit).
+	Pipelines int
+	// Wire tells how many calls of the store came through so far, and in how many
+	// writes; nil where nobody counts.
+	Wire func() (calls, writes int)
 	// Patience bounds each send with all its repetitions.
 	Patience time.Duration
 }
@@ -44,18 +50,36 @@ func (d Drill) Run(launch *testserver.Launcher) (r *Report, err error) {
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	for i, adapter := range d.Servers {
-		s, err := launch.Start("-tied", "-suite", "-control", "-adapter", adapter, "-store", "redis", "-redis", "redis://"+d.Redis,
-			"-prefix", prefix, "-call", "50ms", "-lose", fmt.Sprint(d.Loss), "-seed", fmt.Sprint(d.Seed+uint64(i)))
-		if err != nil {
-			return r, err
-		}
-		servers = append(servers, s)
+	if servers, err = d.start(launch, prefix); err != nil {
+		return r, err
+	}
+	if d.Wire != nil {
+		r.Sent, r.Writes = d.Wire()
 	}
 	begin := time.Now()
 	d.send(servers, r)
 	r.Took = time.Since(begin)
+	if d.Wire != nil {
+		calls, writes := d.Wire()
+		r.Sent, r.Writes = calls-r.Sent, writes-r.Writes
+	}
 	return r, r.count(servers)
+}
+
+// start starts the servers; with an error those that were started are returned,
+// too.
+func (d Drill) start(launch *testserver.Launcher, prefix string, flags ...string) (servers []*testserver.Process, err error) {
+	for i, adapter := range d.Servers {
+		s, err := launch.Start(append([]string{
+			"-tied", "-suite", "-control", "-adapter", adapter, "-store", "redis", "-redis", "redis://" + d.Redis, "-prefix", prefix, "-call", "50ms",
+			"-lose", fmt.Sprint(d.Loss), "-seed", fmt.Sprint(d.Seed + uint64(i)), "-pipelines", fmt.Sprint(d.Pipelines),
+		}, flags...)...)
+		if err != nil {
+			return servers, err
+		}
+		servers = append(servers, s)
+	}
+	return servers, nil
 }
 
 // send sends every key so often, the sends of one key close together and over

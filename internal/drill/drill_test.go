@@ -23,10 +23,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Given three servers of three frameworks over one redis-server, and every
-// twentieth reply of the store lost, when every key is sent five times by
-// clients that repeat themselves, then every key runs exactly once and none is
-// locked for longer than a lease.
+// Given three servers of three frameworks over one redis-server, calls of a server
+// that leave together (group commit), and every twentieth reply of the store lost,
+// when every key is sent five times by clients that repeat themselves, then every
+// key runs exactly once and none is locked for longer than a lease.
 func TestDrill_EveryKeyRunsOnceWhileRepliesAreLost(t *testing.T) {
 	r := run(t, &testserver.Launcher{})
 	if err := r.Judge(); err != nil {
@@ -45,9 +45,12 @@ func TestDrill_FindsOutAStoreThatLooksFirst(t *testing.T) {
 
 func run(t *testing.T, launch *testserver.Launcher) *drill.Report {
 	t.Helper()
+	proxy := redistest.NewProxy(t, redistest.Server(t))
 	d := drill.Drill{
-		Redis: redistest.Server(t), Servers: []string{"stdhttp", "echo", "fiber"},
-		Keys: 300, Sends: 5, Clients: 32, Loss: 0.05, Seed: 1, Lease: time.Second, Patience: 30 * time.Second,
+		Redis: proxy.Addr(), Pipelines: 1,
+		Wire:    func() (int, int) { return proxy.Count() - proxy.Count("PTTL"), proxy.RoundTrips() }, // a look is GET and PTTL
+		Servers: []string{"stdhttp", "echo", "fiber"},
+		Keys:    300, Sends: 5, Clients: 32, Loss: 0.05, Seed: 1, Lease: time.Second, Patience: 30 * time.Second,
 	}
 	if os.Getenv("IDEM_DRILL") == "1" {
 		d.Keys, d.Clients = 10_000, 64

@@ -20,6 +20,8 @@ type Report struct {
 	Calls     int            // of the store, about records
 	Injected  map[string]int // lost replies by step
 	Lost      int            // all of them
+	// Sent calls of the store, cards' included, went over the wire in so many Writes.
+	Sent, Writes int
 
 	// Unknown claims went to a janitor, Mended ones are dealt with; Pending
 	// settles were still being kept up at the end.
@@ -73,6 +75,7 @@ func (r *Report) Judge() error {
 	say(r.Verdicts["executed"] > d.Keys, "%d answers said executed for %d keys", r.Verdicts["executed"], d.Keys)
 	say(d.Loss > 0 && r.Lost == 0, "no reply was lost, so nothing was shown")
 	say(r.Verdicts["in-flight"] == 0, "nobody met anybody, so nothing was shown")
+	say(d.Wire != nil && 10*r.Sent < 11*r.Writes, "%d calls were %d writes: hardly any two left together, so nothing was shown of group commit", r.Sent, r.Writes)
 	say(r.Pending != 0, "%d settles were not written", r.Pending)
 	say(r.Unknown != r.Mended, "%d claims of unknown outcome, %d were dealt with", r.Unknown, r.Mended)
 	say(r.Stale+r.Recreated != 0, "%d stale and %d recreated, but nothing was lost or taken over", r.Stale, r.Recreated)
@@ -94,6 +97,9 @@ func (r *Report) String() string {
 	line("operations", "%d answers in %v, %.0f a second", r.Operations(), r.Took.Round(time.Millisecond), float64(r.Operations())/r.Took.Seconds())
 	line("contention", "%d answers in-flight, %d of %d sends after the first replayed", r.Verdicts["in-flight"], r.Verdicts["replayed"], d.Keys*(d.Sends-1))
 	line("store calls", "%d about records", r.Calls)
+	if d.Wire != nil {
+		line("group commit", "%d calls in %d writes, %.2f in one; %d pipelines under way at most", r.Sent, r.Writes, float64(r.Sent)/float64(max(1, r.Writes)), d.Pipelines)
+	}
 	line("replies lost", "%d (%.0f %%): %s", r.Lost, 100*d.Loss, counts(r.Injected))
 	line("claims unknown", "%d, dealt with %d; settles left %d; stale %d; recreated %d", r.Unknown, r.Mended, r.Pending, r.Stale, r.Recreated)
 	line("verdicts", "%s", counts(r.Verdicts))

@@ -12,8 +12,9 @@ import (
 	"github.com/go-idem/idem/internal/program"
 )
 
-// Crash is a drill: one process is killed in each place of PROTOCOL's crash
-// table, under hold and under retake, so many times each.
+// Crash is a drill: one process of each framework is killed in each place of
+// PROTOCOL's crash table, under hold and under retake, so many times each; one of
+// another framework takes over.
 type Crash struct {
 	Redis string
 	Dir   string // for the ledger
@@ -55,6 +56,7 @@ var crashTable = []row{
 type trial struct {
 	row
 	policy, key string
+	framework   string   // of the process that is killed
 	requests    []string // all that were sent, for the ledger
 	soon, end   string   // verdicts, as they were
 	took        time.Duration
@@ -69,27 +71,34 @@ func (c Crash) Run(launch *Launcher) (table string, err error) {
 		"-redis", c.Redis, "-ledger", ledger, "-lease", c.Lease.String(), "-call", (c.Lease / 20).String(),
 		"-prefix", fmt.Sprintf("crash%d:", time.Now().UnixNano()),
 	}
-	survivor, err := launch.start(flags...)
-	if err != nil {
-		return "", err
+	start := func(framework string) (*program.Process, error) {
+		return launch.start(append(flags[:len(flags):len(flags)], "-framework", framework)...)
 	}
-	defer func() { err = errors.Join(err, survivor.Stop()) }()
+	heirs := map[string]*program.Process{}
+	for i, framework := range Frameworks {
+		heir, err := start(Frameworks[(i+1)%len(Frameworks)])
+		if err != nil {
+			return "", err
+		}
+		defer func() { err = errors.Join(err, heir.Stop()) }()
+		heirs[framework] = heir
+	}
 	var trials []*trial
 	var all sync.WaitGroup
 	defer all.Wait()
-	for n := range c.Times {
+	for n := range c.Times * len(Frameworks) {
 		for _, row := range crashTable {
 			for _, policy := range []string{"hold", "retake"} {
-				t := &trial{row: row, policy: policy, key: fmt.Sprintf("%s-%s-%d", policy, row.place, n)}
+				t := &trial{row: row, policy: policy, key: fmt.Sprintf("%s-%s-%d", policy, row.place, n), framework: Frameworks[n%len(Frameworks)]}
 				trials = append(trials, t)
-				doomed, err := launch.start(flags...)
+				doomed, err := start(t.framework)
 				if err != nil {
 					return "", err
 				}
 				if err := t.crash(doomed); err != nil {
 					return "", err
 				}
-				all.Go(func() { t.watch(survivor, c.Lease) })
+				all.Go(func() { t.watch(heirs[t.framework], c.Lease) })
 			}
 		}
 	}
@@ -190,12 +199,22 @@ func report(trials []*trial) (string, error) {
 					right++
 				}
 				for _, w := range slices.Compact(t.wrong) {
-					errs = append(errs, fmt.Errorf("%s: %s", t.key, w))
+					errs = append(errs, fmt.Errorf("%s, of %s: %s", t.key, t.framework, w))
 				}
 			}
 			fmt.Fprintf(&b, "%-44s %-7s %6d %6d  %-20s %6d  %v\n", row.says, policy, times, right,
 				row.soon+", "+row.ends[policy], row.runs[policy], longest.Round(10*time.Millisecond))
 		}
+	}
+	for _, framework := range Frameworks {
+		times, right := 0, 0
+		for _, t := range trials {
+			if t.framework == framework {
+				times++
+				right += map[bool]int{true: 1}[len(t.wrong) == 0]
+			}
+		}
+		fmt.Fprintf(&b, "%d processes of %s killed, %d right\n", times, framework, right)
 	}
 	return b.String(), errors.Join(errs...)
 }

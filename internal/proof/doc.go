@@ -1,7 +1,8 @@
-// Package proof has a machine judge what clients saw: real server processes over
-// one real redis-server, replies lost on the wire, processes killed and stopped
-// in the middle of everything, and the question whether there is any order of
-// events, one after the other, in which all the answers are right.
+// Package proof has a machine judge what clients saw: real server processes, of
+// net/http, Echo and Fiber beside each other, over one real redis-server, replies
+// lost on the wire, processes killed and stopped in the middle of everything, and
+// the question whether there is any order of events, one after the other, in which
+// all the answers are right.
 //
 // A [Load] lets clients send keys until enough processes were killed. Every
 // attempt of a client is written down, and so is every run of a handler, in a

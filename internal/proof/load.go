@@ -16,7 +16,7 @@ import (
 type Load struct {
 	Redis   string // address of a redis-server, or of what loses its replies
 	Dir     string // for the ledger
-	Servers int    // processes at any time
+	Servers int    // processes at any time, of each framework in turn; the control's are net/http's
 	Clients int    // that send at the same time
 	Sends   int    // how often each key is sent, each until it has its outcome
 	Kills   int    // kill -9, each with a restart; the load ends after the last
@@ -58,8 +58,8 @@ func (l Load) Run(launch *Launcher) (r *Record, err error) {
 	if l.Naive {
 		s.flags = append(s.flags, "-naive")
 	}
-	for range l.Servers {
-		p, err := launch.start(s.flags...)
+	for i := range l.Servers {
+		p, err := s.start(i)
 		if err != nil {
 			return nil, errors.Join(err, s.stop())
 		}
@@ -87,6 +87,14 @@ func (l Load) Run(launch *Launcher) (r *Record, err error) {
 	return s.record, err
 }
 
+// start starts the server of a place.
+func (s *site) start(at int) (*program.Process, error) {
+	if s.Naive {
+		return s.launch.start(s.flags...)
+	}
+	return s.launch.start(append(s.flags[:len(s.flags):len(s.flags)], "-framework", Frameworks[at%len(Frameworks)])...)
+}
+
 func (s *site) stop() (err error) {
 	for _, p := range s.servers {
 		err = errors.Join(err, p.Stop())
@@ -111,7 +119,7 @@ func (s *site) trouble() error {
 			at = (at + 1) % s.Servers
 		}
 		s.at(at).Kill()
-		next, err := s.launch.start(s.flags...)
+		next, err := s.start(at)
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/go-idem/idem/adapters/stdhttp"
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/core/httpflow"
 	"github.com/go-idem/idem/stores/redisstore"
@@ -44,8 +44,13 @@ func Main(args []string) int {
 	set.StringVar(&o.ledger, "ledger", "", "the file in which runs are written down")
 	set.DurationVar(&o.lease, "lease", time.Second, "of both operations")
 	set.DurationVar(&o.call, "call", 40*time.Millisecond, "the store's call time-out")
-	set.BoolVar(&o.naive, "naive", false, "claim by SET NX without a nonce: the control")
+	set.StringVar(&o.framework, "framework", NetHTTP, strings.Join(Frameworks, ", "))
+	set.BoolVar(&o.naive, "naive", false, "claim by SET NX without a nonce: the control, on "+NetHTTP)
 	if err := set.Parse(args); err != nil {
+		return 2
+	}
+	if frameworks[o.framework] == nil || o.naive && o.framework != NetHTTP {
+		fmt.Fprintf(os.Stderr, "proofserver: -framework %q cannot be served: it is one of %s, of which the control knows %s\n", o.framework, strings.Join(Frameworks, ", "), NetHTTP)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -61,6 +66,7 @@ func Main(args []string) int {
 type serverOptions struct {
 	redis, prefix, ledger string
 	lease, call           time.Duration
+	framework             string
 	naive                 bool
 }
 
@@ -70,12 +76,11 @@ func serve(ctx context.Context, o serverOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	mux := http.NewServeMux()
 	behind := guarded
 	if o.naive {
 		behind = unguarded
 	}
-	closing, err := behind(ctx, o, ledger, mux)
+	site, closing, err := behind(ctx, o, ledger)
 	if err != nil {
 		return err
 	}
@@ -83,28 +88,28 @@ func serve(ctx context.Context, o serverOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	server := &http.Server{Handler: carrying(mux)}
-	go func() { _ = server.Serve(l) }() // Shutdown ends it
+	stop := site(l)
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	<-ctx.Done()
 	drain, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(drain), closing(drain))
+	return errors.Join(stop(drain), closing(drain))
 }
 
 // unguarded puts one operation behind the control.
-func unguarded(_ context.Context, o serverOptions, ledger *Ledger, mux *http.ServeMux) (closing func(context.Context) error, err error) {
+func unguarded(_ context.Context, o serverOptions, ledger *Ledger) (serving, closing, error) {
 	client := redis.NewClient(&redis.Options{Addr: o.redis, MaxRetries: -1, ReadTimeout: o.call, DialTimeout: o.call})
-	mux.Handle("POST /retake/{key}", naive{client, o.prefix, o.lease}.guard(handler(ledger)))
-	return func(context.Context) error { return client.Close() }, nil
+	mux := http.NewServeMux()
+	mux.Handle("POST /retake/{key}", naive{client, o.prefix, o.lease}.guard(netHandler(ledger)))
+	return serveNet(carrying(mux)), func(context.Context) error { return client.Close() }, nil
 }
 
 // guarded puts the two operations behind a guard: what a crash leaves is taken
 // over in one and held in the other.
-func guarded(ctx context.Context, o serverOptions, ledger *Ledger, mux *http.ServeMux) (closing func(context.Context) error, err error) {
+func guarded(ctx context.Context, o serverOptions, ledger *Ledger) (serving, closing, error) {
 	base, err := redisstore.Open(ctx, redisstore.Options{CallTimeout: o.call, Universal: &redis.UniversalOptions{Addrs: []string{o.redis}}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	policies := []idem.Policy{
 		{Operation: "proof:retake:run", OnCrash: idem.Retake},
@@ -116,23 +121,21 @@ func guarded(ctx context.Context, o serverOptions, ledger *Ledger, mux *http.Ser
 	}
 	nameKey, err := idem.NewNameKey([]byte("every proof server knows this one"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	guard, err := idem.New(idem.Config{
 		Store: mortal{base}, Policies: policies, Prefix: o.prefix, NameKey: nameKey, Unscoped: true,
 		Observer: watcher{ledger}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		return nil, errors.Join(err, base.Close())
+		return nil, nil, errors.Join(err, base.Close())
 	}
-	closing = func(ctx context.Context) error { return errors.Join(guard.Close(ctx), base.Close()) }
+	end := func(ctx context.Context) error { return errors.Join(guard.Close(ctx), base.Close()) }
 	flow, err := httpflow.New(httpflow.Config{Guard: guard})
 	if err != nil {
-		return nil, errors.Join(err, closing(ctx))
+		return nil, nil, errors.Join(err, end(ctx))
 	}
-	mux.Handle("POST /retake/{key}", stdhttp.Guard(flow, "proof:retake:run", handler(ledger)))
-	mux.Handle("POST /hold/{key}", stdhttp.Guard(flow, "proof:hold:run", handler(ledger)))
-	return closing, nil
+	return frameworks[o.framework](flow, ledger), end, nil
 }
 
 // about is what is to be known of a request far from it.
@@ -145,37 +148,31 @@ func aboutOf(ctx context.Context) about {
 	return a
 }
 
-// carrying gives each request's context what it says about itself.
-func carrying(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := about{r.Header.Get(requestHeader), r.Header.Get(dieHeader)}
-		a.dies(beforeTheClaim)
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), aboutKey{}, a)))
-	})
+// carried is ctx with what a request says about itself, by its headers.
+func carried(ctx context.Context, header func(string) string) context.Context {
+	a := about{header(requestHeader), header(dieHeader)}
+	a.dies(beforeTheClaim)
+	return context.WithValue(ctx, aboutKey{}, a)
 }
 
-// handler is the action: it is written down, takes its time, and answers with the
-// name of the request it ran for.
-func handler(ledger *Ledger) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := aboutOf(r.Context())
-		ledger.began(a.request, idem.Fence(r.Context()))
-		a.dies(inTheHandler)
-		status, to := act(ledger, a, r)
-		ledger.ended(a.request, to)
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, a.request) // to a client that may have gone
-	})
+// action is the handler, whatever the framework: it is written down, takes its
+// time, and answers with the name of the request it ran for.
+func action(ctx context.Context, ledger *Ledger, header func(string) string) (status int, body string) {
+	a := aboutOf(ctx)
+	ledger.began(a.request, idem.Fence(ctx))
+	a.dies(inTheHandler)
+	status, to := act(ctx, ledger, a, header)
+	ledger.ended(a.request, to)
+	return status, a.request
 }
 
 // act takes its time, marks its effects half-way where it is asked to, and says
 // what is to be answered and what becomes of the record.
-func act(ledger *Ledger, a about, r *http.Request) (status int, to phase) {
-	ctx := r.Context()
-	delay, _ := time.ParseDuration(r.Header.Get(delayHeader)) // none where there is none
+func act(ctx context.Context, ledger *Ledger, a about, header func(string) string) (status int, to phase) {
+	delay, _ := time.ParseDuration(header(delayHeader)) // none where there is none
 	<-time.After(delay / 2)
 	_, guarded := idem.ClaimFrom(ctx) // the control has nothing to mark
-	marks := guarded && r.Header.Get(markHeader) != ""
+	marks := guarded && header(markHeader) != ""
 	if marks {
 		ledger.marking(a.request)
 		if err := idem.MarkEffects(ctx); err != nil {
@@ -186,7 +183,7 @@ func act(ledger *Ledger, a about, r *http.Request) (status int, to phase) {
 	}
 	<-time.After(delay / 2)
 	switch {
-	case r.Header.Get(refuseHeader) == "":
+	case header(refuseHeader) == "":
 		return http.StatusCreated, done
 	case marks || ctx.Err() != nil: // it had an effect, or was stopped half-way (P7)
 		return http.StatusUnprocessableEntity, doubt

@@ -27,6 +27,7 @@ type options struct {
 	ring, sealing                []int
 	lose                         float64
 	seed                         uint64
+	pipelines                    int
 }
 
 // stores that a flag may name, and whether they are there.
@@ -68,6 +69,7 @@ func parse(name string, args []string, forTests bool, errOut io.Writer) (options
 		set.StringVar(&ring, "ring", "", "ids of the test signing keys, the one that signs first")
 		set.StringVar(&sealing, "sealing", "", "ids of the test sealing keys, the one that seals first; none seal nothing")
 		set.Float64Var(&o.lose, "lose", 0, "the chance with which a store call's reply is lost")
+		set.IntVar(&o.pipelines, "pipelines", 0, "how many may be under way to a redis; of 1 most calls leave together")
 		set.Uint64Var(&o.seed, "seed", 1, "of that chance")
 	}
 	if err := set.Parse(args); err != nil {

@@ -155,7 +155,7 @@ func openStore(o options) (store idem.Store, advance func(time.Duration) error, 
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if store, err = openRedis(&redis.Options{Addr: mini.Addr()}, o.call, miniEviction); err != nil {
+		if store, err = openRedis(&redis.Options{Addr: mini.Addr()}, o, miniEviction); err != nil {
 			mini.Close()
 			return nil, nil, nil, err
 		}
@@ -170,7 +170,7 @@ func openStore(o options) (store idem.Store, advance func(time.Duration) error, 
 	if o.mini {
 		checked = miniEviction
 	}
-	if store, err = openRedis(url, o.call, checked); err != nil {
+	if store, err = openRedis(url, o, checked); err != nil {
 		return nil, nil, nil, err
 	}
 	if o.mini {

@@ -111,7 +111,7 @@ func redisShared(addr, evictionChecked string) *adaptertest.Shared {
 		Prefix: prefix,
 		Flags:  []string{"-redis", "redis://" + addr, "-prefix", prefix},
 		Open: func(call time.Duration) (idem.Store, error) {
-			return openRedis(&redis.Options{Addr: addr}, call, evictionChecked)
+			return openRedis(&redis.Options{Addr: addr}, options{call: call}, evictionChecked)
 		},
 		Age: keys.age, Flush: keys.flush,
 		Close: func() { _ = keys.flush() }, // leaves a shared server as it was
@@ -122,10 +122,10 @@ func redisShared(addr, evictionChecked string) *adaptertest.Shared {
 // spoken to redisstore's: of the options only what a URL can say counts.
 // evictionChecked says by whom it was made sure that the server evicts nothing;
 // "" has it asked.
-func openRedis(at *redis.Options, call time.Duration, evictionChecked string) (idem.Store, error) {
+func openRedis(at *redis.Options, o options, evictionChecked string) (idem.Store, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return redisstore.Open(ctx, redisstore.Options{CallTimeout: call, EvictionChecked: evictionChecked, Universal: &redis.UniversalOptions{
+	return redisstore.Open(ctx, redisstore.Options{CallTimeout: o.call, Pipelines: o.pipelines, EvictionChecked: evictionChecked, Universal: &redis.UniversalOptions{
 		Addrs: []string{at.Addr}, DB: at.DB, Username: at.Username, Password: at.Password, TLSConfig: at.TLSConfig,
 	}})
 }

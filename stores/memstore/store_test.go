@@ -52,6 +52,8 @@ func TestFullStoreStillSettles(t *testing.T) {
 }
 
 // All that was booked is given back when it has expired, whatever became of it.
+//
+// Faults: 56.
 func TestRoomComesBack(t *testing.T) {
 	s := memstore.New(memstore.Options{})
 	for i := range 5000 {
@@ -75,6 +77,8 @@ func TestRoomComesBack(t *testing.T) {
 }
 
 // The sweep takes a bounded number of records at a write, however many expired.
+//
+// Faults: 56.
 func TestSweepIsBoundedAtEachWrite(t *testing.T) {
 	s := memstore.New(memstore.Options{})
 	const records = 50_000

@@ -77,6 +77,32 @@ func TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether(t *testing.T) {
 	}
 }
 
+// A server that forgets its scripts while a batch is on its way has done the first
+// part: that is not made again, and the rest leaves together.
+func TestS9_AServerThatForgetsInTheMiddleOfABatch(t *testing.T) {
+	addr := redistest.Server(t)
+	redistest.Flush(t, addr)
+	proxy := redistest.NewProxy(t, addr)
+	s := open(t, proxy.Addr())
+	const n = 20
+	s.Apply(briefly(t, 5*time.Second), creates("middle:", n))
+	s.Apply(briefly(t, 5*time.Second), swaps("middle:", n, "v", "w")) // the script is known
+	ops := append(creates("fresh:middle:", n), swaps("middle:", n, "w", "x")...)
+	proxy.Before(func() { scriptless(t, addr) }, "EVALSHA")
+	trips, claims := proxy.RoundTrips(), proxy.Count("SET")
+	for i, r := range s.Apply(briefly(t, 5*time.Second), ops) {
+		if r.Err != nil || !r.Done {
+			t.Errorf("%s: %+v", ops[i].Name, r)
+		}
+	}
+	if trips := proxy.RoundTrips() - trips; trips > 3 {
+		t.Errorf("%d exchanges, want 2", trips)
+	}
+	if claims := proxy.Count("SET") - claims; claims != n {
+		t.Errorf("%d claims were sent %d times", n, claims)
+	}
+}
+
 // The same of callers who do not know of each other: those whose calls were refused
 // together leave together again, as all who wait do.
 func TestS9_CallersRefusedTogetherLeaveTogether(t *testing.T) {

@@ -97,3 +97,36 @@ func TestAnIndexedClaimWhoseReplyWasLostCanBeAskedForAgain(t *testing.T) {
 		t.Errorf("%+v, %v; want our own claim told", r, err)
 	}
 }
+
+// Given processes that claim, leave an entry and die, when other claims come a
+// time to live later, then the first of them takes the entries along; and when none
+// comes, the index runs out as a whole, like a record.
+//
+// Faults: 17.
+func TestEntriesThatNobodyFollowsDoNotStayForEver(t *testing.T) {
+	addr := redistest.Server(t)
+	redistest.Flush(t, addr)
+	s := open(t, addr)
+	const crashed, ttl = 300, time.Hour
+	leave := func(i int, due time.Time) {
+		t.Helper()
+		name := fmt.Sprint("idem:shop:order:pay:", i)
+		if r, err := s.Indexed(t.Context(), theIndex, idem.IndexEntry{Name: name, Due: due}, ttl, claimOf(name)); err != nil || !r.Done {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	begin := entryOf("").Due
+	for i := range crashed {
+		leave(i, begin.Add(time.Duration(i)*time.Second))
+	}
+	if n := redistest.Do(t, addr, "ZCARD", theIndex); n != fmt.Sprint(":", crashed) {
+		t.Fatalf("the index has %s members, want %d: nothing is looked at", n, crashed)
+	}
+	leave(crashed, begin.Add(crashed*time.Second+ttl))
+	if n := redistest.Do(t, addr, "ZCARD", theIndex); n != ":1" {
+		t.Errorf("a time to live later the index has %s members, want that of the last claim", n)
+	}
+	if left := redistest.Do(t, addr, "PTTL", theIndex); len(left) != len(":3600000") {
+		t.Errorf("the index runs out in %s ms", left)
+	}
+}

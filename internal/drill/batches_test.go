@@ -1,0 +1,60 @@
+package drill_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-idem/idem/internal/drill"
+	"github.com/go-idem/idem/internal/redistest"
+	"github.com/go-idem/idem/internal/testserver"
+)
+
+// Given eight processes of three frameworks over one redis-server, replies of the
+// store that get lost, and batches that overlap at random, half of them all or
+// nothing, when each is sent until it has its outcome, then no item runs twice, an
+// all-or-nothing batch runs whole or not at all, none waits for another to no end,
+// and no claim is left behind. IDEM_DRILL=1 sends 10,000.
+func TestDrill_BatchesOverlapOverProcesses(t *testing.T) {
+	b, launch := batches(t), &testserver.Launcher{}
+	if os.Getenv("IDEM_DRILL") == "1" {
+		b.Count, b.Keys, b.Clients = 10_000, 10_000, 32
+	}
+	if err := overlap(t, launch, b).Judge(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The control, of whole drills only, as it takes the time of several deadlocks:
+// batches that claim their items in the order in which they came are found out.
+func TestDrill_FindsOutBatchesThatWaitForEachOther(t *testing.T) {
+	if os.Getenv("IDEM_DRILL") != "1" {
+		t.Skip("a whole drill only: IDEM_DRILL=1")
+	}
+	r := overlap(t, &testserver.Launcher{Env: []string{"IDEM_BROKEN=S8-batch-unsorted"}}, batches(t))
+	if err := r.Judge(); err == nil || !strings.Contains(err.Error(), "a deadlock") {
+		t.Errorf("judged %v, want deadlocks", err)
+	}
+}
+
+func batches(t *testing.T) drill.Batches {
+	return drill.Batches{
+		Drill: drill.Drill{
+			Redis: redistest.Server(t), Servers: []string{"stdhttp", "echo", "fiber", "stdhttp", "echo", "fiber", "stdhttp", "echo"},
+			Keys: 150, Clients: 16, Loss: 0.02, Seed: 34, Lease: time.Second, Pipelines: 1, Patience: time.Minute,
+		},
+		Count: 150, Most: 8, Wait: 5 * time.Second, Dir: t.TempDir(),
+	}
+}
+
+func overlap(t *testing.T, launch *testserver.Launcher, b drill.Batches) *drill.BatchReport {
+	t.Helper()
+	t.Cleanup(launch.Close)
+	r, err := b.Run(launch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + r.String())
+	return r
+}
