@@ -63,7 +63,7 @@ frontend: ## build dist/ of idem.js, check sizes and package, and print each fil
 	@cd frontend && npm ci --no-audit --no-fund --silent && npm run --silent build && npm run --silent size && npm run --silent package && npm run --silent integrity
 
 bench-check: ## fail on a broken budget: a count at all, a time by more than a quarter in its best round
-	$(GO) test -count=1 -v -run Budget ./bench
+	$(GO) test -count=1 -v -run Budget ./bench ./telemetry
 	$(GO) run ./bench -check -rounds 7 -for 40ms
 
 examples: ## build every example and have the shop check itself on each store and adapter

@@ -120,13 +120,16 @@ type itemBatch struct {
 	intents []idem.Intent
 	handler time.Duration
 	seen    []idem.Ending // one step of the observer for each item, which ends with its verdict
+	won     []idem.Item   // of a run that has begun
 }
 
 // do claims the items, runs what is to be run, and answers for each.
 func (b *itemBatch) do() *Reply {
 	b.observe()
+	defer b.endAbruptly()
 	codec := itemCodec{codec{}, b.plan.policy.MaxKeptBody}
 	answers, err := idem.DoBatch(b.r.Context(), b.plan.flow.Guard, b.intents, idem.Codec[*Reply](codec), b.run)
+	b.won = nil // it returned
 	if err != nil {
 		b.trouble(err)
 		for _, s := range b.seen {
@@ -145,6 +148,17 @@ func (b *itemBatch) do() *Reply {
 	return b.reply(answers)
 }
 
+// endAbruptly ends the steps of the items that were running when the handler
+// panicked or called runtime.Goexit, with what its settle, which is behind us, made
+// of them.
+func (b *itemBatch) endAbruptly() {
+	for _, at := range b.won {
+		if at.Index < len(b.seen) {
+			b.seen[at.Index].End(idem.StepResult{Verdict: at.Claim.Verdict(), Err: errAbrupt, Handler: b.handler})
+		}
+	}
+}
+
 // run is the batch's one run.
 func (b *itemBatch) run(ctx context.Context, won []idem.Item) []idem.Answer[*Reply] {
 	items := make([]Item, len(won))
@@ -152,6 +166,7 @@ func (b *itemBatch) run(ctx context.Context, won []idem.Item) []idem.Answer[*Rep
 		items[i] = Item{Index: at.Index, Body: b.bodies[at.Index], Claim: at.Claim}
 	}
 	began := b.plan.flow.Guard.Now()
+	b.won = won
 	given := b.handle(ctx, b.r, items)
 	b.handler = b.plan.flow.Guard.Now().Sub(began)
 	answers := make([]idem.Answer[*Reply], min(len(given), len(won)))

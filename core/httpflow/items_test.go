@@ -146,6 +146,25 @@ func TestItemsUnderObserveAndOff(t *testing.T) {
 	}
 }
 
+// Given items whose handler does not return, then each that was run ends with one
+// verdict for the observer, though its client hears nothing.
+func TestI6_ItemsOfAHandlerThatPanicsEndWithAVerdict(t *testing.T) {
+	seen := &verdicts{}
+	url, _ := serveItems(t, func(_ *idem.Policy, c *idem.Config) { c.Observer = seen }, func(_ context.Context, _ httpflow.Request, items []httpflow.Item) []httpflow.ItemAnswer {
+		panic(http.ErrAbortHandler)
+	})
+	req, _ := http.NewRequest("POST", url, strings.NewReader(`{"orders":{"list":[{"ref":{"id":"a"}},{"ref":{"id":"b"}}]}}`))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "alice")
+	if res, err := http.DefaultClient.Do(req); err == nil {
+		_ = res.Body.Close()
+		t.Errorf("answered %s", res.Status)
+	}
+	if begun, released := seen.begun.Load(), seen.ended[idem.Released].Load(); begun != 2 || released != 2 {
+		t.Errorf("%d began, %d were released, want 2 and 2", begun, released)
+	}
+}
+
 func TestItemsRoutesAreCheckedWhenTheyAreMade(t *testing.T) {
 	b := newBed(t, func(http.ResponseWriter, *http.Request) {})
 	for _, c := range [][3]string{{"no:such:operation", "/items", "/key"}, {operation, "items", "/key"}, {operation, "/items", "key"}, {operation, "/items", ""}} {
