@@ -13,6 +13,8 @@ type answer struct {
 	body   []byte
 	length int64 // Content-Length, -1 where none was told
 	err    error
+
+	trailer http.Header // what came behind the body
 }
 
 // verdict is the word in Idempotency-Status, "" where there is none.

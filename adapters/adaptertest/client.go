@@ -100,6 +100,7 @@ func (r *request) once() answer {
 	defer resp.Body.Close()
 	a := answer{status: resp.StatusCode, header: resp.Header, length: resp.ContentLength}
 	a.body, a.err = io.ReadAll(resp.Body)
+	a.trailer = resp.Trailer
 	return a
 }
 

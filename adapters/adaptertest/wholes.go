@@ -147,7 +147,7 @@ var wholeStatements = []statement{
 	// Faults: 36.
 	{name: "Statement43_WritersWorkThroughTheGuard", play: func(s *scene) {
 		n := s.server(NodeOptions{})
-		body := strings.Repeat("0123456789abcdef", 1<<10)
+		body := strings.Repeat("0123456789abcdef", 1<<9) // it is asked for in a header
 		for _, c := range []struct{ how, then string }{{"copy", "replayed"}, {"controller", "used"}, {"hijack", "used"}} {
 			path := "/do/by-" + c.how
 			send := func() answer { return s.post(n, path).key(c.how).json("{}").do("By", c.how).do("Body", body).send() }
@@ -170,6 +170,27 @@ var wholeStatements = []statement{
 			}
 			s.wantRuns(path, 1)
 		}
+	}},
+
+	{name: "Statement43a_TrailersReachTheFirstClientAndAreNotKept", play: func(s *scene) {
+		n := s.server(NodeOptions{})
+		send := func() answer { return s.post(n, "/do/trailed").key("k").json("{}").do("Trailer", "X-Sum: 7").send() }
+		first := send()
+		s.wantRan(first, "executed", http.StatusCreated)
+		if got := first.trailer.Get("X-Sum"); got != "7" {
+			s.errorf("the trailer is %q, want 7 (ignored: %q)", got, first.header.Get("Testbed-Ignored"))
+		}
+		again := send()
+		s.until("the run's end", func() bool { // what left early left before it
+			if again.verdict() == "in-flight" {
+				again = send()
+			}
+			return again.verdict() != "in-flight"
+		})
+		if s.want(again, "used"); again.header.Get("Location") != first.header.Get("Location") {
+			s.errorf("the repeat leads to %q, want %q", again.header.Get("Location"), first.header.Get("Location"))
+		}
+		s.wantRuns("/do/trailed", 1)
 	}},
 
 	{name: "Statement54_AClientThatResendsByItselfGetsTheReplay", play: func(s *scene) {

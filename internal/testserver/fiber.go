@@ -2,8 +2,11 @@ package testserver
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,7 +26,6 @@ import (
 func Fiber() adaptertest.Adapter {
 	return adaptertest.Adapter{Name: "fiber", Serve: serveFiber, Cannot: map[string]string{
 		"Statement41_InformationalAnswersAreNeitherKeptNorReplayed": "fasthttp sends no informational answers",
-		"Statement43_WritersWorkThroughTheGuard":                    "an answer is a buffer, not a writer: there is nothing to flush, copy to or take over",
 	}}
 }
 
@@ -99,7 +101,10 @@ func fiberRecovering(c *fiber.Ctx) (err error) {
 
 // fiberExchange is adaptertest.Exchange for Fiber. Its strings are copies:
 // Fiber's point into buffers that the next request overwrites.
-type fiberExchange struct{ c *fiber.Ctx }
+type fiberExchange struct {
+	c        *fiber.Ctx
+	trailing bool // a trailer follows the answer
+}
 
 func (x *fiberExchange) Context() context.Context     { return x.c.UserContext() }
 func (x *fiberExchange) Method() string               { return strings.Clone(x.c.Method()) }
@@ -137,7 +142,12 @@ func (x *fiberExchange) Form() (url.Values, map[string][]byte, error) {
 	return fields, files, nil
 }
 
-func (x *fiberExchange) Answer(status int, body []byte) error { return x.c.Status(status).Send(body) }
+func (x *fiberExchange) Answer(status int, body []byte) error {
+	if x.trailing { // fasthttp sends trailers behind a stream only
+		return x.Stream(status, func(chunk func([]byte) error) error { return chunk(body) })
+	}
+	return x.c.Status(status).Send(body)
+}
 
 // Stream hands fasthttp a writer that it calls once the handler has returned.
 func (x *fiberExchange) Stream(status int, produce func(chunk func([]byte) error) error) error {
@@ -152,12 +162,38 @@ func (x *fiberExchange) Stream(status int, produce func(chunk func([]byte) error
 	return nil
 }
 
-// AnswerBy: there is no writer that could be copied to, controlled or taken.
-func (x *fiberExchange) AnswerBy(string, int, []byte) error { return adaptertest.ErrCannot }
+// AnswerBy has no http.ResponseWriter, but what Fiber has in its place: the
+// context is an io.Writer, a stream is flushed, and a connection is handed over once
+// the chain of handlers has returned.
+func (x *fiberExchange) AnswerBy(how string, status int, body []byte) error {
+	switch how {
+	case "copy":
+		_, err := io.Copy(x.c.Status(status), bytes.NewReader(body))
+		return err
+	case "controller":
+		return x.Stream(status, func(chunk func([]byte) error) error { return chunk(body) })
+	case "hijack":
+		c := x.c.Status(status).Context()
+		c.HijackSetNoResponse(true)
+		c.Hijack(func(conn net.Conn) {
+			_, _ = fmt.Fprint(conn, rawAnswer(status, string(body))) // to a client that may have gone
+		})
+		return nil
+	}
+	return unknownWay(how)
+}
 
-// Trailer and EarlyHints: fasthttp has no head of its own for either.
-func (x *fiberExchange) Trailer(string, string) error { return adaptertest.ErrCannot }
-func (x *fiberExchange) EarlyHints(string) error      { return adaptertest.ErrCannot }
+func (x *fiberExchange) Trailer(name, value string) error {
+	if err := x.c.Response().Header.AddTrailer(name); err != nil {
+		return err
+	}
+	x.c.Set(name, value)
+	x.trailing = true
+	return nil
+}
+
+// EarlyHints: fasthttp sends one head for each request.
+func (x *fiberExchange) EarlyHints(string) error { return adaptertest.ErrCannot }
 
 func (x *fiberExchange) Fail(status int, text string) error {
 	if status == 0 {

@@ -76,10 +76,19 @@ func answerBy(w http.ResponseWriter, how string, status int, body []byte) error 
 			return err
 		}
 		defer conn.Close()
-		if _, err := fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(text), text); err != nil {
+		if _, err := rw.WriteString(rawAnswer(status, text)); err != nil {
 			return err
 		}
 		return rw.Flush()
 	}
+	return unknownWay(how)
+}
+
+// rawAnswer is an answer as it stands on a connection that was taken over.
+func rawAnswer(status int, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(body), body)
+}
+
+func unknownWay(how string) error {
 	return fmt.Errorf("an answer by %q is none of copy, controller, hijack", how)
 }
