@@ -336,7 +336,7 @@ func TestT6_AChangeOfModeOrShareMovesSince(t *testing.T) {
 func TestACardWithoutAModeIsOneThatEnforced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
-		_ = aged(t, s)
+		_ = aged(t, s).Close(context.Background()) // two processes would each write their own mode
 		c := s.cardOf(t)
 		since := c.Since
 		s.mu.Lock()
