@@ -33,20 +33,20 @@ func took(ctx context.Context, h metric.Float64Histogram, d time.Duration, set r
 func (t *Telemetry) measure(ctx context.Context, s *idem.Step, r *idem.StepResult) {
 	switch s.Kind {
 	case idem.StepStore:
-		took(ctx, t.called, r.Elapsed, t.calls.get(storeCall{s.Store, s.Call, storeFault(r.Err)}))
+		took(ctx, t.called, r.Elapsed, t.stores.get(s.Store).call(s.Call, r.Err))
 		return
 	case idem.StepDegraded:
 		t.degraded(ctx, -1)
 		return
 	case idem.StepAnswer:
-		if r.Verdict == 0 { // it could not be judged: its intent or the guard was wrong
+		if r.Verdict == 0 || r.Verdict > idem.Unguarded { // it could not be judged: its intent or the guard was wrong
 			return
 		}
 	}
 	o := t.operations.get(s.Operation)
 	switch s.Kind {
 	case idem.StepAnswer: // one count for its one verdict, and our own time, without the handler
-		one := o.requests.get(ended{r.Verdict, s.Source})
+		one := o.requests[r.Verdict].get(s.Source)
 		one.count.n.Add(1)
 		took(ctx, t.overhead, max(0, r.Elapsed-r.Handler), one.overhead)
 	case idem.StepObserve:
@@ -100,12 +100,9 @@ func (t *Telemetry) settles(ctx context.Context, o *operationSets, r *idem.StepR
 	}
 }
 
-// storeFault is error.type of a call of the store.
+// storeFault is error.type of a call of the store that failed.
 func storeFault(err error) string {
-	switch {
-	case err == nil:
-		return ""
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		return "timeout"
 	}
 	return "store"

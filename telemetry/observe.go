@@ -84,10 +84,12 @@ func (t *Telemetry) Begin(ctx context.Context, s *idem.Step) (context.Context, i
 	if measures && s.Kind == idem.StepDegraded {
 		t.degraded(ctx, 1)
 	}
-	ctx, span := t.span(ctx, s)
+	ctx, span, dark := t.span(ctx, s)
 	switch {
 	case span != nil:
 		return ctx, &spanned{t, span, measures}
+	case measures && dark:
+		return ctx, (*unlit)(t)
 	case measures:
 		return ctx, (*bare)(t)
 	}
@@ -99,6 +101,14 @@ type bare Telemetry
 
 func (b *bare) Ended(ctx context.Context, s *idem.Step, r *idem.StepResult) {
 	(*Telemetry)(b).measure(ctx, s, r)
+}
+
+// unlit ends a step inside a span that is not sampled. Nobody could follow an
+// exemplar to it, so each instrument is spared asking for the span once more.
+type unlit Telemetry
+
+func (u *unlit) Ended(_ context.Context, s *idem.Step, r *idem.StepResult) {
+	(*Telemetry)(u).measure(context.Background(), s, r)
 }
 
 // spanned ends a step that has a span.
@@ -115,23 +125,26 @@ func (d *spanned) Ended(ctx context.Context, s *idem.Step, r *idem.StepResult) {
 	finish(d.span, s, r)
 }
 
-// span begins the span of a step, nil where there is none to be recorded.
-// Reconciling is a root of its own, linked to the run it is about.
-func (t *Telemetry) span(ctx context.Context, s *idem.Step) (context.Context, trace.Span) {
+// span begins the span of a step, nil where there is none to be recorded; dark
+// says that this is because the span around it is not sampled. Reconciling is a
+// root of its own, linked to the run it is about.
+func (t *Telemetry) span(ctx context.Context, s *idem.Step) (inside context.Context, span trace.Span, dark bool) {
 	name := spanName(s.Kind)
 	root := s.Kind == idem.StepReconcile
-	if !t.spans || name == "" || t.keep != nil && !t.keep(*s) || !t.orphans && !root && isUnsampled(ctx) {
-		return ctx, nil
+	switch {
+	case !t.spans || name == "" || t.keep != nil && !t.keep(*s):
+		return ctx, nil, false
+	case !t.orphans && !root && isUnsampled(ctx):
+		return ctx, nil, true
 	}
 	options := t.startOptions(s)
 	if root {
 		options = append([]trace.SpanStartOption{trace.WithNewRoot()}, options...)
 	}
-	inside, span := t.tracer.Start(ctx, name, options...)
-	if !span.IsRecording() {
-		return ctx, nil // there is nothing to say, and nothing to end
+	if inside, span = t.tracer.Start(ctx, name, options...); !span.IsRecording() {
+		return ctx, nil, false // there is nothing to say, and nothing to end
 	}
-	return inside, span
+	return inside, span, false
 }
 
 // isUnsampled tells whether ctx is inside a span of this process that was not

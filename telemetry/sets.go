@@ -87,12 +87,6 @@ func (m *memo[K, T]) get(word K) T {
 	return v
 }
 
-// ended is what became of a request, and how its key came.
-type ended struct {
-	verdict idem.Verdict
-	source  string
-}
-
 // request are the two series of a request that ended so.
 type request struct {
 	count    *cell
@@ -103,7 +97,7 @@ type request struct {
 type operationSets struct {
 	bare     recorded
 	losses   func() *cell
-	requests memo[ended, request]
+	requests [idem.Unguarded + 1]memo[string, request] // by verdict, then source
 	observed memo[idem.Verdict, *cell]
 	results  memo[string, *cell] // of settles
 	renewals memo[string, *cell]
@@ -132,32 +126,42 @@ func (t *Telemetry) newOperationSets(operation string) *operationSets {
 	o.results.make, o.renewals.make = by(&t.settled, keyResult), by(&t.renewals, keyRenewal)
 	o.reasons.make, o.skips.make = by(&t.releases, keyReason), by(&t.skips, keySkip)
 	o.issues.make, o.held.make = by(&t.issued, keyErrorType), by(&t.reconciled, keyReconciled)
-	o.requests.make = func(e ended) request {
-		verdict := keyVerdict.String(e.verdict.String())
-		return request{t.requests.with(t.set(op, verdict, keySource.String(e.source))), t.recorded(op, verdict)}
+	for v := range o.requests {
+		verdict := keyVerdict.String(idem.Verdict(v).String())
+		o.requests[v].make = func(source string) request {
+			return request{t.requests.with(t.set(op, verdict, keySource.String(source))), t.recorded(op, verdict)}
+		}
 	}
 	return o
 }
 
-// storeCall is one exchange with a store, by how it went.
-type storeCall struct{ store, call, fault string }
-
-func (t *Telemetry) newStoreCall(c storeCall) recorded {
-	list := []attribute.KeyValue{keyStore.String(c.store), keyCall.String(c.call)}
-	if c.fault != "" {
-		list = append(list, keyErrorType.String(c.fault))
-	}
-	return t.recorded(list...)
-}
-
-// storeSets are the series of one store that have no more attributes.
+// storeSets are the series of one store.
 type storeSets struct {
 	flushes func() *cell
 	queued  recorded
 	observe []metric.ObserveOption
+	calls   memo[string, recorded] // that did not fail
+	faults  memo[failure, recorded]
+}
+
+// failure is a call of a store that failed, by its error.type.
+type failure struct{ call, fault string }
+
+// call is the series of a call that ended with err.
+func (s *storeSets) call(name string, err error) recorded {
+	if err == nil {
+		return s.calls.get(name)
+	}
+	return s.faults.get(failure{name, storeFault(err)})
 }
 
 func (t *Telemetry) newStoreSets(name string) *storeSets {
-	set := t.set(keyStore.String(name))
-	return &storeSets{sync.OnceValue(func() *cell { return t.flushes.with(set) }), recorded{set}, []metric.ObserveOption{set}}
+	store := keyStore.String(name)
+	set := t.set(store)
+	s := &storeSets{flushes: sync.OnceValue(func() *cell { return t.flushes.with(set) }), queued: recorded{set}, observe: []metric.ObserveOption{set}}
+	s.calls.make = func(call string) recorded { return t.recorded(store, keyCall.String(call)) }
+	s.faults.make = func(f failure) recorded {
+		return t.recorded(store, keyCall.String(f.call), keyErrorType.String(f.fault))
+	}
+	return s
 }

@@ -96,7 +96,6 @@ type Telemetry struct {
 	instruments
 	operations memo[string, *operationSets]
 	stores     memo[string, *storeSets]
-	calls      memo[storeCall, recorded]
 	degrades   memo[string, *cell]
 	starts     sync.Map // operation → []trace.SpanStartOption
 }
@@ -130,7 +129,6 @@ func New(options ...Option) (*Telemetry, error) {
 	t.meter = t.meters.Meter(ScopeName, metric.WithInstrumentationVersion(Version))
 	t.operations.make = t.newOperationSets
 	t.stores.make = t.newStoreSets
-	t.calls.make = t.newStoreCall
 	t.degrades.make = func(to string) *cell { return t.degradeChanges.with(t.set(keyDegrade.String(to))) }
 	if err := t.instruments.make(t.meter); err != nil {
 		return nil, err
