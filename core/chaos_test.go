@@ -153,6 +153,8 @@ func (c *chaos) enter(name string, before record, was bool, ttl time.Duration) {
 		wrong("I2: the fence fell from %d to %d", before.fence, after.fence)
 	}
 	same := after.owner == before.owner && after.fence == before.fence
+	run := c.owners[after.owner]
+	bare := run != nil && run.claim != nil && run.claim.bare // its outcome takes the place of what its claim was to be swapped from
 	switch before.state {
 	case StateSucceeded, StateFailed, StateBuried:
 		wrong("I3: it was settled for good")
@@ -161,8 +163,6 @@ func (c *chaos) enter(name string, before record, was bool, ttl time.Duration) {
 			wrong("I3: doubt was settled by another")
 		}
 	case StateReleased:
-		run := c.owners[after.owner]
-		bare := run != nil && run.claim != nil && run.claim.bare
 		if after.state != StateProcessing && !bare && !(after.state == StateReleased && after.counter == before.counter+1) {
 			wrong("I3: released is left by a claim only")
 		}
@@ -175,7 +175,7 @@ func (c *chaos) enter(name string, before record, was bool, ttl time.Duration) {
 		}
 		c.retaken[name]++
 		unstarted := before.flags&flagReserved != 0 // an item of a batch that never ran
-		if after.state != StateProcessing || !c.retake && !unstarted || before.flags&flagEffects != 0 {
+		if after.state != StateProcessing && !(bare && unstarted) || !c.retake && !unstarted || before.flags&flagEffects != 0 {
 			wrong("P13: taken from its owner (retake %v, flags %b)", c.retake, before.flags)
 		}
 		// A run beside is no owner, although its claim may have landed after all.

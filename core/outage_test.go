@@ -84,6 +84,49 @@ func TestOpenSettlesOverItsOwnUnknownClaim(t *testing.T) {
 	}
 }
 
+// Given an item of a batch that was held and never started, because its process
+// died, when its key is run without a record, as the claim over it had no answer,
+// then the outcome takes its place.
+func TestOpenSettlesOverAClaimThatWasNeverStarted(t *testing.T) {
+	for name, f := range map[string]fault{"applied, reply lost": {loseReply: true}, "never came": {refuse: true}} {
+		for _, fails := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf()
+				g := guardOn(t, s, open)
+				held := record{
+					state: StateProcessing, flags: flagReserved, owner: owner{'X'}, fence: 1, lease: uint16(time.Second / minLease),
+					t0: uint32(g.Policies()[0].Retention / time.Second), fp: testIntent("k").Fingerprint,
+				}
+				_, _ = s.Create(context.Background(), g.RecordName(testOperation, "alice", KindKey, "k"), held.append(nil), held.retention())
+				pass(2 * time.Second)
+				claims := 0
+				s.script(func(c shelfCall) fault {
+					if c.step == "claim" && c.do == "swap" {
+						claims++
+						return f
+					}
+					return fault{}
+				})
+				_, verdict, _ := Do(context.Background(), g, testIntent("k"), JSON[string](), func(context.Context) (string, error) {
+					if fails {
+						return "", errors.New("refused without effect")
+					}
+					return "answer", nil
+				})
+				s.script(nil)
+				pass(10 * time.Second)
+				want := StateSucceeded
+				if fails {
+					want = StateReleased
+				}
+				if r, _ := s.record(t); verdict != Unprotected || r.state != want || r.owner == held.owner || claims != askTries {
+					t.Errorf("%s, fails %v: %s, the record is %s, %d claims", name, fails, verdict, r.state, claims)
+				}
+			})
+		}
+	}
+}
+
 func TestOpenDoesNotRunOverWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -73,6 +73,13 @@ var clientStatements = []statement{
 			}
 			s.wantRuns(path, 0)
 		}
+		// The field has one valid value, and whatever else it says counts as that one.
+		for _, lines := range [][]string{{"Early-Data: 1", "Early-Data: 1"}, {"Early-Data: 0"}, {"Early-Data:"}} {
+			if a := s.byHand(n, "/do/odd", lines...); a.status != 425 || a.verdict() != "" {
+				s.errorf("%q: %d %q, want a plain 425", lines, a.status, a.verdict())
+			}
+		}
+		s.wantRuns("/do/odd", 0)
 		s.wantRan(s.post(n, "/do/keyed").with("Early-Data", "1").key("k").json(`{}`).send(), "executed", 201)
 		s.wantRan(s.request(n, "GET", "/do/safe").with("Early-Data", "1").send(), "", 201)
 	}},

@@ -159,20 +159,13 @@ func reason(err error) string {
 func (p *plan) refusesEarly(r Request) bool { return !p.observe && !p.partial && isEarly(r) }
 
 // isEarly says that the request came as TLS early data, which can be replayed
-// by anybody who saw it on the wire (RFC 8470 section 5.1).
+// by anybody who saw it on the wire. The field has one valid value, 1; another one,
+// or several, count as that (RFC 8470 section 5.1).
 func isEarly(r Request) bool {
 	if broken.Is(broken.T5EarlyDataRuns) {
 		return false
 	}
-	if !sent(r, "Early-Data") {
-		return false
-	}
-	for _, line := range r.Header("Early-Data") {
-		if strings.Trim(line, " ") == "1" {
-			return true
-		}
-	}
-	return false
+	return sent(r, "Early-Data")
 }
 
 func canonical(name string) string { return textproto.CanonicalMIMEHeaderKey(name) }

@@ -24,6 +24,7 @@ func TestT5_EarlyDataWithoutAKeyRunsNothing(t *testing.T) {
 	}{
 		{"no key", []string{"Early-Data: 1"}, 425, ""},
 		{"no key, and none could stand in the body", []string{"Early-Data: 1", "Content-Type: text/plain"}, 425, ""},
+		{"no key, and another value than there is", []string{"Early-Data: ?1"}, 425, ""},
 		{"a key", []string{"Early-Data: 1", "Idempotency-Key: a"}, 201, "executed"},
 		{"a token", []string{"Early-Data: 1", "Idempotency-Token: TOKEN"}, 201, "executed"},
 		{"no early data", nil, 201, ""},

@@ -5,21 +5,45 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/go-idem/idem/adapters/stdhttp"
+	"github.com/go-idem/idem/core/httpflow"
 )
 
 // chiRoutes are the routes on chi. Guard takes an http.Handler and is one, so it
 // stands around the handler of a route, also in a sub-router.
 func chiRoutes(s *shop) http.Handler {
 	r := chi.NewRouter()
-	r.Use(middleware.Recoverer) // outside of the guard
+	r.Use(recoverer) // outside of the guard
 	r.Route("/shops/{shop}", func(r chi.Router) {
-		r.Method(http.MethodPost, "/orders", stdhttp.Guard(s.flow, operation, http.HandlerFunc(s.order)))
+		r.Method(http.MethodPost, "/orders", unescaped(stdhttp.Guard(s.flow, operation, http.HandlerFunc(s.order))))
 	})
 	r.Handle("/idempotency/*", stdhttp.Endpoints(s.flow))
 	return r
+}
+
+// recoverer is chi's middleware.Recoverer without the stack that it prints.
+func recoverer(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if v := recover(); v != nil {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// unescaped puts the values of a path where "path:NAME" looks without the
+// percent-encoding that chi leaves in them where a path is spelt unusually: two
+// spellings of one path are one key. Without such values in a policy it is not needed.
+func unescaped(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range chi.RouteContext(r.Context()).URLParams.Keys {
+			r.SetPathValue(name, httpflow.NetRequest{Request: r}.Unescaped(r.PathValue(name)))
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // order is the handler of chi's routes: it answers what the request asks for.

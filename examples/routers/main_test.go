@@ -3,7 +3,12 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+// Nothing may be left running when all is closed.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestBothRoutersAnswerAsPromised(t *testing.T) {
 	var out, errs strings.Builder

@@ -35,7 +35,7 @@ var steps = []step{
 	{"a stream", "tea", "stream", "d", "ann", "200 executed", 5},
 	{"the stream again", "tea", "stream", "d", "ann", "409 used", 5},
 	{"a token of another shop", "books", "", "token:tea", "ann", "403 foreign or 410 forgotten", 5}, // a guard younger than a second cannot vouch for it,
-	{"the token where it belongs", "tea", "", "token:tea", "ann", "201 executed", 6},
+	{"the token where it belongs, spelt in another way", "%74ea", "", "token:tea", "ann", "201 executed", 6},
 	{"and again", "tea", "", "token:tea", "ann", "201 replayed", 6},
 	{"no key at all", "tea", "", "", "ann", "201", 7},
 }

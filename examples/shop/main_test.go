@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/go-idem/idem/internal/broken"
 )
 
 // TestMain lets the test program be the shop's second server too: the shop
-// starts its own program again, and here that is this one.
+// starts its own program again, and here that is this one. Nothing may be left
+// running when all is closed.
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		if err := runWorker(os.Stdin, os.Stdout); err != nil {
@@ -29,7 +32,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "IDEM_BROKEN names no rule")
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, stays...)
+}
+
+// stays are goroutines of fasthttp's own that outlive its servers.
+var stays = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // it sleeps through its pool's end
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for all servers, for ever
 }
 
 // buffer is a bytes.Buffer for many goroutines.
