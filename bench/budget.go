@@ -11,9 +11,10 @@ type budget struct {
 	name, says string
 	of         series
 	limit      float64
-	sign       string // ≤, ≥ or =
-	counted    bool   // it counts things: the same on every machine, however busy
-	waited     bool   // it is milliseconds of the clock, which a busy machine decides
+	sign       string  // ≤, ≥ or =
+	counted    bool    // it counts things: the same on every machine, however busy
+	waited     bool    // it is milliseconds of the clock, which a busy machine decides
+	waiver     float64 // the limit that a decision sets in its place; 0: there is none
 }
 
 // atMost and atLeast bound a time, exactly a count.
@@ -41,6 +42,13 @@ func (b budget) wait() budget {
 	return b
 }
 
+// instead says that a decision waives the budget and sets another limit: see
+// docs/adr/0011-waived-budgets.md.
+func (b budget) instead(limit float64) budget {
+	b.waiver = limit
+	return b
+}
+
 // keeps judges a figure. slack is the factor by which a time may miss its limit.
 func (b budget) keeps(v, slack float64) bool {
 	if b.counted {
@@ -59,6 +67,7 @@ func (b budget) keeps(v, slack float64) bool {
 const (
 	isKept      = "kept"
 	isBroken    = "**BROKEN**"
+	isWaived    = "waived"
 	notMeasured = "not measured"
 )
 
@@ -71,10 +80,21 @@ func (b budget) judge(all figures) (v float64, verdict string) {
 	if v = middle(values); math.IsNaN(v) {
 		return v, notMeasured
 	}
-	if b.keeps(v, 1) {
+	switch {
+	case b.keeps(v, 1):
 		return v, isKept
+	case b.waiver != 0 && b.waived().keeps(v, 1):
+		return v, isWaived
 	}
 	return v, isBroken
+}
+
+// waived is the budget with the limit of its waiver, or itself.
+func (b budget) waived() budget {
+	if b.waiver != 0 {
+		b.limit = b.waiver
+	}
+	return b
 }
 
 // slackOfCheck is how far a time may be above its budget for a check to pass. With
@@ -85,7 +105,7 @@ const slackOfCheck = 1.25
 // check judges the best round with slack. A budget that was not measured is
 // broken: something is missing. On a busy machine waits are not judged.
 func (b budget) check(all figures, busy bool) error {
-	values := b.of(all)
+	values, b := b.of(all), b.waived()
 	if busy && b.waited {
 		return nil
 	}
@@ -104,7 +124,10 @@ func (b budget) shown(all figures) (is, must, verdict string) {
 	if is = "–"; verdict != notMeasured {
 		is = number(v, b.limit)
 	}
-	return is, b.sign + " " + number(b.limit, b.limit), verdict
+	if must = b.sign + " " + number(b.limit, b.limit); b.waiver != 0 {
+		must += " (" + number(b.waiver, b.waiver) + ")"
+	}
+	return is, must, verdict
 }
 
 // number has no more digits than one can believe.

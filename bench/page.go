@@ -104,7 +104,11 @@ func page(w io.Writer, measured []result, began, ended machine, o options) {
 	for _, r := range measured {
 		for _, b := range r.budgets {
 			if is, must, verdict := b.shown(r.figures); verdict != isKept {
-				fmt.Fprintf(w, "- %s (%s): %s, must be %s\n", b.name, b.says, is, must)
+				why := ""
+				if verdict == isWaived {
+					why = ", [waived](../adr/0011-waived-budgets.md)"
+				}
+				fmt.Fprintf(w, "- %s (%s): %s, must be %s%s\n", b.name, b.says, is, must, why)
 			}
 		}
 	}
@@ -113,7 +117,7 @@ func page(w io.Writer, measured []result, began, ended machine, o options) {
 
 - Every figure is the middle of up to %d rounds. Rows of a table are measured in turns, a short round of each after the other, so that a busy neighbour slows all of them alike; a ratio or a difference is taken within each round, and its middle is shown. So compare what stands in one table, and nothing with another machine.
 - *µs* is what one caller waits. *µs CPU* is the user and system time of the measured process (getrusage): of this program, or, where a server is measured, of the server's process alone. Redis and the load are not in it. *a second* is the machine's more than ours: it is shown, and promised only as a ratio.
-- A budget is a promise of the design. %s means that this version, on this machine and in this run, does not keep it. A load above the number of cores makes times longer and their ratios less sure; counts (allocations, round trips, bytes, store calls) are the same on any machine, and `+"`make bench-check`"+` fails on them.
+- A budget is a promise of the design. %s means that this version, on this machine and in this run, does not keep it; *waived* that a [decision](../adr/0011-waived-budgets.md) sets the limit in brackets in its place, and why. A load above the number of cores makes times longer and their ratios less sure; counts (allocations, round trips, bytes, store calls) are the same on any machine, and `+"`make bench-check`"+` fails on them.
 
 ![microseconds of CPU a call](benchmarks.svg)
 `, o.rounds, isBroken)
