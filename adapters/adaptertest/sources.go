@@ -68,6 +68,11 @@ var sourceStatements = []statement{
 		s.wantRan(first, "executed", 201)
 		s.wantReplay(first, s.post(n, "/bypath/%78%20%79").json(`{}`).send())
 		s.wantRan(s.post(n, "/bypath/X%20Y").json(`{}`).send(), "executed", 201)
+		// It is undone once: twice, two paths would be one key.
+		twice := s.post(n, "/bypath/a%2562").json(`{}`).send()
+		s.wantRan(twice, "executed", 201)
+		s.wantReplay(twice, s.post(n, "/bypath/%61%2562").json(`{}`).send())
+		s.wantRan(s.post(n, "/bypath/a%62").json(`{}`).send(), "executed", 201)
 		// The same key with another request is a conflict, as with any key.
 		s.want(s.post(n, "/bypath/x%20y").json(`{"n":2}`).send(), "conflict")
 	}},
