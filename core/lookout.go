@@ -162,12 +162,13 @@ func (l *lookout) pass(why error) {
 	if why != nil {
 		l.failed, l.err = l.flights, why
 	}
-	close(l.news)
+	news := l.news
 	l.news = make(chan struct{})
 	if l.poll != nil {
 		l.poll.Reset(slowPoll)
 	}
 	l.mu.Unlock()
+	close(news) // without the lock, which a thousand who wake would all wait for
 	l.turn <- struct{}{}
 }
 
