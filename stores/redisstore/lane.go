@@ -53,7 +53,7 @@ func (l *lane) send(ctx context.Context, node *redis.Client, x *exchange) error 
 		l.flying++
 		l.mu.Unlock()
 		began := time.Now()
-		l.fly(ctx, node, x.cmds, x.sync)
+		l.fly(untimed(ctx), node, x.cmds, x.sync)
 		l.land(Flush{Calls: 1, Commands: len(x.cmds), Took: time.Since(began)})
 		return nil
 	}
@@ -274,3 +274,18 @@ type until struct {
 }
 
 func (u until) Deadline() (time.Time, bool) { return u.at, true }
+
+// unwatched is until, of a context that would set a timer for whoever asks for Done,
+// as the driver does each time and never waits: its connections, its dialling
+// (Options.CallTimeout, once) and the socket have bounds of their own.
+type unwatched struct{ until }
+
+func (unwatched) Done() <-chan struct{} { return nil }
+func (unwatched) Err() error            { return nil }
+
+func untimed(ctx context.Context) context.Context {
+	if at, only := idem.DeadlineOnly(ctx); only {
+		return unwatched{until{ctx, at}}
+	}
+	return ctx
+}
