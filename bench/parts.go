@@ -30,7 +30,7 @@ var parts = []part{
 	},
 	{
 		name: "http-redis", title: "Whole requests, records in Redis", budgets: redisHTTPBudgets,
-		about: "One caller, without a server; records in a redis-server on the same cores. µs is what the caller waits, round trips included.",
+		about: "One caller, without a server; records in a redis-server on the same cores. µs is what the caller waits, round trips included. In the rows “200 µs away” no reply arrives sooner, as from another host of the zone: these are judged, because a round trip over a loopback is mostly the time in which the machine wakes up.",
 		open:  redisHTTPRows,
 	},
 	{
