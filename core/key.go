@@ -39,7 +39,10 @@ var (
 // for an absent one. Two field lines are malformed too: that is for the caller
 // to see.
 func ParseKey(field string, strict bool) (string, error) {
-	value := strings.Trim(field, " ")
+	value := field
+	if value != "" && (value[0] == ' ' || value[len(value)-1] == ' ') {
+		value = strings.Trim(value, " ")
+	}
 	switch {
 	case value == "":
 		return "", errKeyEmpty

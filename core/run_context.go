@@ -83,8 +83,8 @@ func (r *runContext) recorded() bool {
 	return r.claim == nil || r.claim.Recorded()
 }
 
-// part lets go of the claim, so that it can be used again. It fails where
-// somebody may hold it.
+// part lets go of the claim, whose run has ended, so that it can be used again. It
+// fails where somebody may hold it.
 func (r *runContext) part() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

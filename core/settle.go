@@ -136,7 +136,8 @@ func (c *Claim) planned(out Outcome, undone bool) Outcome {
 // held.
 func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	out = c.planned(out, undone)
-	r := c.rec
+	c.final.rec = c.rec
+	r := &c.final.rec
 	r.flags &^= flagReserved
 	c.last++
 	r.counter, r.note = c.last, c.note
@@ -149,7 +150,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 		if out == Fails {
 			r.state = StateFailed
 		}
-		if c.g.encodedSize(&r) > c.g.describe.MaxValue {
+		if c.g.encodedSize(r) > c.g.describe.MaxValue {
 			r.payload, c.cut = Payload{Partial: true}, true
 		}
 	case Releases:
@@ -158,7 +159,7 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	default:
 		r.state = StateUncertain
 	}
-	c.final = pending{rec: r, value: c.g.encodeIn(c.scratch[:0], c.id.name, &r), first: c.g.clock.now()}
+	c.final.value, c.final.first = c.g.encodeIn(c.scratch[:0], c.id.name, r), c.g.clock.now()
 	c.scratch = nil // it is that value now
 	return &c.final
 }

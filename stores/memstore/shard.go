@@ -51,8 +51,10 @@ type shard struct {
 	mu     sync.Mutex
 	byHash map[uint64]*record
 	strays map[string]*record
-	order  []place  // a heap: the next to expire first
-	_      [16]byte // two shards to a cache line would share its traffic
+	order  []place   // a heap: the next to expire first
+	spare  []record  // made together, and not used yet
+	free   []*record // that were taken out
+	_      [16]byte  // two shards to a cache line would share its traffic
 }
 
 // place is a record's in the order of expiry. It says the time itself, so that
@@ -77,7 +79,8 @@ func (sh *shard) find(hash uint64, name string, now time.Duration) (r *record, l
 // insert adds a record whose cost is booked already, under a name that is free.
 func (sh *shard) insert(hash uint64, name string, value []byte, expires time.Duration) {
 	text := make([]byte, 0, roomOf(name, value))
-	r := &record{text: append(append(text, name...), value...), nameLen: int32(len(name)), place: int32(len(sh.order)), expires: expires}
+	r := sh.blank()
+	*r = record{text: append(append(text, name...), value...), nameLen: int32(len(name)), place: int32(len(sh.order)), expires: expires}
 	switch {
 	case sh.byHash == nil:
 		sh.byHash = map[uint64]*record{hash: r}
@@ -90,6 +93,23 @@ func (sh *shard) insert(hash uint64, name string, value []byte, expires time.Dur
 	}
 	sh.order = append(sh.order, place{expires, r})
 	sh.up(r)
+}
+
+// blank returns a record to fill in. A shard makes as many at once as it holds, up
+// to a page of them, and uses those again that were taken out: what records took is
+// theirs to have again, as it is with the map.
+func (sh *shard) blank() (r *record) {
+	const page = 64
+	if n := len(sh.free); n > 0 {
+		r, sh.free[n-1] = sh.free[n-1], nil
+		sh.free = sh.free[:n-1]
+		return r
+	}
+	if len(sh.spare) == 0 {
+		sh.spare = make([]record, min(max(1, len(sh.order)), page))
+	}
+	r, sh.spare = &sh.spare[0], sh.spare[1:]
+	return r
 }
 
 // grows tells by how many bytes a record's room changes with another value: not at
@@ -144,6 +164,8 @@ func (sh *shard) remove(s *Store, r *record) {
 		sh.down(last.r)
 		sh.up(last.r)
 	}
+	r.text = nil
+	sh.free = append(sh.free, r)
 }
 
 // up moves a record towards the front until what is before it expires sooner.
