@@ -27,7 +27,7 @@ const (
 )
 
 var waitingBudgets = []budget{
-	atMost("B8", "1,000 duplicates on one record: ms from the settle's reply to an answer, p50", one(waiting, typical), 1).wait(),
+	atMost("B8", "1,000 duplicates on one record: ms from the settle's reply to an answer, p50", one(waiting, typical), 1).wait().instead(3),
 	atMost("B8", "1,000 duplicates: looks of their process in a poll interval, the first included", one(waiting, looks), 1).count(),
 }
 
