@@ -15,6 +15,9 @@ const (
 	rivalFar = "80 µs away: 100 SetNX, one after the other"
 	oursFar  = "80 µs away: idem Apply of 100"
 
+	rivalFarAlone = "80 µs away: go-redis SetNX, 1 caller"
+	oursFarAlone  = "80 µs away: idem Create, 1 caller"
+
 	// farAway is what a round trip takes at least where a batch is measured.
 	farAway = 80 * time.Microsecond
 	// inTheZone is what it takes between two hosts of one zone, about.
@@ -36,6 +39,11 @@ func (b *redisBed) farRows() ([]row, error) {
 	return []row{
 		{name: rivalFar, callers: 1, calls: batch, do: b.hundred(client)},
 		{name: oursFar, callers: 1, calls: batch, do: func(i int) error { return applyOf(b.ctx, store, b.name, i) }},
+		{name: rivalFarAlone, callers: 1, do: func(i int) error { return client.SetNX(b.ctx, b.name(i), claimValue, ttl).Err() }},
+		{name: oursFarAlone, callers: 1, do: func(i int) error {
+			_, err := store.Create(b.ctx, b.name(i), claimValue, ttl)
+			return err
+		}},
 	}, nil
 }
 
