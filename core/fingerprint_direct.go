@@ -31,20 +31,33 @@ func (t *jsonTree) direct(dst []byte, depth int) ([]byte, bool) {
 	case b == '-' || isDigit(b):
 		begin := t.pos
 		ok := t.number()
+		if n := t.pos - begin; n < 0x80 {
+			return append(append(dst, '#', byte(n)), t.src[begin:t.pos]...), ok
+		}
 		return appendFramed(append(dst, '#'), t.src[begin:t.pos]), ok
 	default:
 		return append(dst, b), t.word()
 	}
 }
 
-// directString also tells how long the text is.
+// directString also tells how long the text is. A short one that stands for itself,
+// as nearly all do, is copied at once.
 func (t *jsonTree) directString(dst []byte) (out []byte, size int, ok bool) {
-	start, end, inText, ok := t.str()
+	src, start := t.src, t.pos+1
+	i := start
+	for i < len(src) && plainText[src[i]] {
+		i++
+	}
+	if i < len(src) && src[i] == '"' && i-start < 0x80 {
+		t.pos = i + 1
+		return append(append(dst, '"', byte(i-start)), src[start:i]...), i - start, true
+	}
+	from, end, inText, ok := t.str()
 	text := t.src
 	if inText {
 		text, t.text = t.text, t.text[:0]
 	}
-	return appendFramed(append(dst, '"'), text[start:end]), int(end - start), ok
+	return appendFramed(append(dst, '"'), text[from:end]), int(end - from), ok
 }
 
 func (t *jsonTree) directArray(dst []byte, depth int) ([]byte, bool) {
