@@ -224,7 +224,10 @@ func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim,
 		in.id = &c.own
 	}
 	if in.id.off {
-		return g.unguarded(ctx, *in), nil
+		out := g.unguarded(ctx, *in) // with an identity of its own
+		c.own = identity{}
+		claims.Put(c)
+		return out, nil
 	}
 	var told *hooked
 	if watched && in.id.op.standing != g.reconciles { // a reconciler's own claim is nobody's business
