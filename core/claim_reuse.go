@@ -44,7 +44,7 @@ const maxClaimScratch = 4 << 10
 // newOwner is a nonce that no other request has, here or anywhere. It is no
 // secret: it never leaves the store, and whoever can write there needs none. So
 // it comes from the runtime's own generator, seeded by the system for each
-// thread, at a tenth of what asking the system each time costs.
+// thread, at about a third of what asking the system each time costs.
 func newOwner() (o owner) {
 	binary.LittleEndian.PutUint64(o[:], rand.Uint64())
 	binary.LittleEndian.PutUint32(o[8:], rand.Uint32())
