@@ -14,11 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/go-idem/idem/audit"
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/internal/redistest"
 	"github.com/go-idem/idem/stores/memstore"
 )
@@ -28,16 +27,15 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	release := redistest.Keep()
-	code := m.Run()
-	release()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	leaktest.Main(keeping{m})
+}
+
+// keeping runs the tests with one server for all that want it.
+type keeping struct{ m *testing.M }
+
+func (k keeping) Run() int {
+	defer redistest.Keep()()
+	return k.m.Run()
 }
 
 // paper is a sink that keeps what it is given, or is down.

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
-
-	"go.uber.org/goleak"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // shelf is a small store of these tests: linearizable, with the (fake) clock of

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 var write = flag.Bool("write", false, "write the page anew")
@@ -68,9 +68,4 @@ func TestOursRunsOnceUnlessNothingCameOfIt(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // it sleeps through its pool's end
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for all servers, for ever
-	)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }

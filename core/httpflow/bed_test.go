@@ -21,9 +21,8 @@ import (
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/core/httpflow"
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/stores/memstore"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 const operation = "test:do:run"

@@ -12,9 +12,8 @@ import (
 	"github.com/go-idem/idem/core/reconcile"
 	"github.com/go-idem/idem/core/storetest"
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/stores/memstore"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "IDEM_BROKEN=%s names no rule\n", name)
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 const (

@@ -3,8 +3,8 @@ package storetest_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 // The suite starts goroutines of its own (races, late writes): none outlives it.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -4,13 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/go-idem/idem/examples/internal/bookshop"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 // Nothing may be left running when all is closed.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // Every trouble ends as promised, and without the guard the same troubles do
 // not: otherwise the self-check would check nothing.

@@ -4,19 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/go-idem/idem/examples/internal/bookshop"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 // Nothing may be left running when all is closed.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, stays...) }
-
-// stays are goroutines of fasthttp's own that outlive its servers.
-var stays = []goleak.Option{
-	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // it sleeps through its pool's end
-	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for all servers, for ever
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // Every trouble ends as promised, and without the guard the same troubles do
 // not: otherwise the self-check would check nothing.

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 // TestMain lets the test program be the shop's second server too: the shop
@@ -32,13 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "IDEM_BROKEN names no rule")
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m, stays...)
-}
-
-// stays are goroutines of fasthttp's own that outlive its servers.
-var stays = []goleak.Option{
-	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // it sleeps through its pool's end
-	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for all servers, for ever
+	leaktest.Main(m)
 }
 
 // buffer is a bytes.Buffer for many goroutines.

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 // Nothing may be left running when all is closed.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestEveryMessageEndsAsPromised(t *testing.T) {
 	var out strings.Builder

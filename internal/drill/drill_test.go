@@ -9,10 +9,9 @@ import (
 
 	"github.com/go-idem/idem/internal/broken"
 	"github.com/go-idem/idem/internal/drill"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/internal/redistest"
 	"github.com/go-idem/idem/internal/testserver"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "there is no rule %q to break\n", rule)
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // Given three servers of three frameworks over one redis-server, calls of a server

@@ -127,6 +127,8 @@ var controls = []control{
 	{"a poll with a bound", "core/a_test.go", strings.Replace(sleeper("time.Sleep(1); synctest.Wait()"), "init", "eventually", 1), ""},
 	{"a demonstration that sleeps", "examples/shop/a.go", sleeper("time.Sleep(1)"), ""},
 
+	{"a test that asks goleak itself", "stores/memstore/a_test.go", imp("memstore_test", "go.uber.org/goleak"), "leak"},
+	{"leaktest asks goleak", "internal/leaktest/a.go", imp("leaktest", "go.uber.org/goleak"), ""},
 	{"no package comment", "core/a.go", "package idem\n", "comment"},
 	{"a license is no package comment", "core/a.go", "// Copyright somebody\n\npackage idem\n", "comment"},
 	{"a package named util", "internal/util/a.go", "// Package util is a control.\npackage util\n", "name"},

@@ -42,6 +42,7 @@ var Rules = []Rule{
 	{"length", fmt.Sprintf("a Go file has at most %d lines", maxLines), lengths},
 	{"thin", fmt.Sprintf("an adapter has fewer than %d lines beside its doc.go and its tests", maxAdapter), thinAdapters},
 	{"sleep", "a test does not sleep, save on the clock of a testing/synctest bubble (elsewhere than in synctest.Test itself, the line says so: // the bubble's clock), or in a poll with a bound, which is named eventually", sleepers},
+	{"leak", "tests look for goroutines left behind through internal/leaktest, which knows whose stay", leaks},
 	{"comment", "every package has a package comment", comments},
 	{"name", "no package is named for having no purpose", names},
 	{"place", "no file names a folder of one machine or the host of a package registry", places},
@@ -169,6 +170,16 @@ func sleepers(t *Tree) []Fault {
 				continue
 			}
 			faults = append(faults, Fault{Where: at.String(), What: "a sleep that hopes: wait for a channel, poll with a bound (in a function named eventually), or inject the clock (in a synctest bubble: say so on the line)"})
+		}
+	}
+	return faults
+}
+
+func leaks(t *Tree) []Fault {
+	var faults []Fault
+	for _, f := range t.Files {
+		if f.Dir != "internal/leaktest" && slices.Contains(f.Imports, "go.uber.org/goleak") {
+			faults = append(faults, Fault{Where: f.Path, What: "goleak by itself does not know whose goroutines outlive a server: use internal/leaktest"})
 		}
 	}
 	return faults

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/internal/proof"
 	"github.com/go-idem/idem/internal/redistest"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -18,7 +17,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "there is no rule %q to break\n", rule)
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // Given three processes over one redis-server, every twentieth reply of the

@@ -13,33 +13,32 @@ package suitetest
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/go-idem/idem/adapters/adaptertest"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/internal/redistest"
 	"github.com/go-idem/idem/internal/testserver"
 )
 
 // OnMemory plays all statements on memory.
-func OnMemory(t *testing.T, a adaptertest.Adapter, stays ...goleak.Option) {
+func OnMemory(t *testing.T, a adaptertest.Adapter) {
 	t.Helper()
-	nothingLeft(t, stays)
+	leaktest.After(t)
 	adaptertest.Run(t, a, testserver.Memory())
 }
 
 // OnMiniredis plays all statements on miniredis, which has a process of its own.
-func OnMiniredis(t *testing.T, a adaptertest.Adapter, stays ...goleak.Option) {
+func OnMiniredis(t *testing.T, a adaptertest.Adapter) {
 	t.Helper()
 	l := launcher(t)
-	nothingLeft(t, stays)
+	leaktest.After(t)
 	adaptertest.Run(t, a, testserver.Miniredis(l))
 }
 
 // OnRedis plays all statements on a redis-server.
-func OnRedis(t *testing.T, a adaptertest.Adapter, stays ...goleak.Option) {
+func OnRedis(t *testing.T, a adaptertest.Adapter) {
 	t.Helper()
 	addr, l := redistest.Server(t), launcher(t)
-	nothingLeft(t, stays)
+	leaktest.After(t)
 	adaptertest.Run(t, a, testserver.Redis(addr, l))
 }
 
@@ -52,12 +51,4 @@ func launcher(t *testing.T) *testserver.Launcher {
 		t.Fatal(err)
 	}
 	return &l
-}
-
-// nothingLeft looks for goroutines that began after it was called, when the test
-// is over.
-func nothingLeft(t *testing.T, stays []goleak.Option) {
-	t.Helper()
-	stays = append([]goleak.Option{goleak.IgnoreCurrent()}, stays...)
-	t.Cleanup(func() { goleak.VerifyNone(t, stays...) })
 }

@@ -74,6 +74,7 @@ func (r *report) print(w io.Writer) {
 	for _, n := range r.notes {
 		fmt.Fprintln(w, n)
 	}
+	r.printAgain(w, 12)
 	if n := len(r.outOfOrder()); n > 0 {
 		fmt.Fprintf(w, "with CI=true every test must run: %d skipped out of order\n", n)
 	}
@@ -108,6 +109,21 @@ func (r *report) printFailed(w io.Writer) {
 		for line := range strings.Lines(res.why) {
 			fmt.Fprintf(w, "      %s\n", strings.TrimRight(line, "\n"))
 		}
+	}
+}
+
+// printAgain names what failed once more, with the last n lines it said and those
+// skipped out of order: whoever is shown only the end of a long log looks here.
+func (r *report) printAgain(w io.Writer, n int) {
+	for _, res := range r.all(failed) {
+		fmt.Fprintf(w, "failed: %s\n", res.title())
+		lines := strings.Split(strings.TrimRight(res.why, "\n"), "\n")
+		for _, line := range lines[max(0, len(lines)-n):] {
+			fmt.Fprintf(w, "      %s\n", line)
+		}
+	}
+	for _, res := range r.outOfOrder() {
+		fmt.Fprintf(w, "skipped out of order: %s: %s\n", res.title(), res.why)
 	}
 }
 

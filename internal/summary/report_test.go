@@ -54,6 +54,22 @@ func TestARunPassesOnlyIfSomethingRanNothingFailedAndNoSkipIsOutOfOrder(t *testi
 	}
 }
 
+// Whoever sees only the end of a long log sees what failed and why.
+func TestTheEndNamesWhatFailedOnceMore(t *testing.T) {
+	long := strings.Repeat("before\n", 200) + "want 1, got 2\n"
+	bad := result{pkg: "core", name: "TestB", outcome: failed, why: long}
+	redis := result{pkg: "stores/redisstore", name: "TestC", outcome: skipped, why: "redis-server is not installed"}
+	var out bytes.Buffer
+	reportOf(true, result{pkg: "core", name: "TestA"}, bad, redis).print(&out)
+	lines := strings.Split(out.String(), "\n")
+	end := strings.Join(lines[max(0, len(lines)-20):], "\n")
+	for _, want := range []string{bad.title(), "want 1, got 2", redis.title(), redis.why} {
+		if !strings.Contains(end, want) {
+			t.Errorf("%q is not in the last lines:\n%s", want, end)
+		}
+	}
+}
+
 // The whole command, in a small repository of its own: what it prints last and
 // how it exits is what CI goes by.
 func TestTheCommandExitsAsItsLastLineSays(t *testing.T) {

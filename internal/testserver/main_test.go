@@ -3,10 +3,8 @@ package testserver_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/go-idem/idem/internal/leaktest"
 )
 
 // Who starts servers, processes and readers of their output leaves none behind.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")) // one for all servers, for ever
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }

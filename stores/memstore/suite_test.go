@@ -8,9 +8,8 @@ import (
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/core/storetest"
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/stores/memstore"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -18,7 +17,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "IDEM_BROKEN names no rule")
 		os.Exit(2)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // factory makes stores for the suite, each seen through wrap.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/core/storetest"
 	"github.com/go-idem/idem/internal/broken"
+	"github.com/go-idem/idem/internal/leaktest"
 	"github.com/go-idem/idem/internal/redistest"
 	"github.com/go-idem/idem/stores/redisstore"
 )
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	redis.SetLogger(quiet{}) // the driver reports every failed dial of these tests
-	goleak.VerifyTestMain(keeping{m})
+	leaktest.Main(keeping{m})
 }
 
 // keeping runs the tests with one cluster for all that want it.
