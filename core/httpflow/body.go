@@ -54,14 +54,27 @@ func (b *Body) read(r Request, limit int64) error {
 		return b.within(limit)
 	}
 	if size > 0 && size <= memoryLimit {
-		b.mem, b.size = make([]byte, size), size
-		if n, err := io.ReadFull(src, b.mem); err != nil {
-			b.mem, b.size = b.mem[:n], int64(n)
-			return b.broke(err)
-		}
-		return nil
+		return b.readSized(src, size, limit)
 	}
 	return b.readUnsized(src, limit)
+}
+
+// readSized reads a body of a told length. The length is that of what came over the
+// wire: middleware that decodes a body may leave it as it was, so that more follows.
+func (b *Body) readSized(src io.Reader, size, limit int64) error {
+	b.mem, b.size = make([]byte, size, size+1), size
+	if n, err := io.ReadFull(src, b.mem); err != nil {
+		b.mem, b.size = b.mem[:n], int64(n)
+		return b.broke(err)
+	}
+	n, err := io.ReadFull(src, b.mem[size:size+1])
+	switch {
+	case n > 0:
+		return b.readUnsized(io.MultiReader(bytes.NewReader(b.mem[:size+1]), src), limit)
+	case !errors.Is(err, io.EOF):
+		return b.broke(err)
+	}
+	return nil
 }
 
 // hold takes over a body that the framework holds in memory.

@@ -49,6 +49,34 @@ func TestBodiesAreReadOnceAndGivenBackWhole(t *testing.T) {
 	}
 }
 
+// Middleware that decodes a body has been seen to leave the length of the coded one
+// in place. What follows belongs to the body, and counts for the limit.
+//
+// Faults: 42.
+func TestABodyLongerThanAnnouncedIsReadToItsEnd(t *testing.T) {
+	for _, size := range []int{21, 5000, 200_000} {
+		want := bytes.Repeat([]byte("idem."), size/5+1)[:size]
+		var b Body
+		if err := b.read(bodyOf(iotest.OneByteReader(bytes.NewReader(want)), 20), 300_000); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		if whole, err := io.ReadAll(b.Reader()); err != nil || !bytes.Equal(whole, want) || b.Size() != int64(size) {
+			t.Errorf("%d bytes: got %d of %d, %v", size, len(whole), b.Size(), err)
+		}
+		b.close()
+		var over Body
+		if err := over.read(bodyOf(bytes.NewReader(want), 20), 20); !errors.Is(err, errTooLarge) {
+			t.Errorf("%d bytes where 20 are allowed: %v", size, err)
+		}
+		over.close()
+	}
+	cut := errors.New("the connection is gone")
+	var b Body
+	if err := b.read(bodyOf(io.MultiReader(bytes.NewReader(make([]byte, 20)), iotest.ErrReader(cut)), 20), 1000); !errors.Is(err, errCutOff) {
+		t.Errorf("an error behind the length that was announced: %v", err)
+	}
+}
+
 func TestALongBodyLeavesNoFileBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
