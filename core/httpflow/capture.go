@@ -217,9 +217,10 @@ func (c *capture) buffer() *[]byte {
 }
 
 // FlushError lets everything go and flushes. It is what a ResponseController
-// finds first, so that no flush goes round us.
+// finds first, so that no flush goes round us. Under a writer that cannot flush, as
+// that of http.TimeoutHandler, nothing leaves and all of it is kept.
 func (c *capture) FlushError() error {
-	if c.state == holding {
+	if c.state == holding && flushes(c.under) {
 		if c.status == 0 {
 			c.take(http.StatusOK)
 		}
@@ -231,7 +232,12 @@ func (c *capture) FlushError() error {
 	return http.NewResponseController(c.under).Flush()
 }
 
+// hijack hands the connection over. A head that the handler has written leaves
+// before that, as it does without us.
 func (c *capture) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if c.state == holding && c.status != 0 && hijacks(c.under) {
+		c.release()
+	}
 	conn, rw, err := http.NewResponseController(c.under).Hijack()
 	if err == nil && c.state != over {
 		c.state = hijacked

@@ -72,10 +72,17 @@ func (c *capture) reply(r *Reply) {
 	if c.state == holding && c.status == 0 {
 		c.take(http.StatusOK)
 	}
-	r.Status, r.Partial, r.TooLarge = c.status, c.state != holding, c.large
+	r.Status, r.Partial, r.TooLarge = c.status, c.state != holding || c.broken(), c.large
 	if c.body != nil {
 		r.Body = *c.body
 	}
+}
+
+// broken says that the handler wrote less than it announced, as one does whose own
+// source failed half-way. The server breaks such an answer off, so that its client
+// sees that something is missing: sent again it would look whole.
+func (c *capture) broken() bool {
+	return c.declared > c.written && bodyAllowed(c.status)
 }
 
 // fields tells the header that the answer has, with the content type that the
