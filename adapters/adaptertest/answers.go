@@ -93,6 +93,9 @@ func (s *scene) wantRan(a answer, verdict string, status int) {
 	if a.status != status {
 		s.errorf("status %d, want the handler's %d", a.status, status)
 	}
+	if replayed := a.header.Get("Idempotent-Replayed"); (replayed != "") != (verdict == "replayed") {
+		s.errorf("Idempotent-Replayed is %q beside the verdict %q", replayed, verdict)
+	}
 }
 
 // wantReplay says that b is a replay of a, byte for byte.

@@ -129,12 +129,15 @@ var neverKept = []string{
 	"RateLimit-Limit: 10", "RateLimit-Remaining: 3", "RateLimit-Reset: 50",
 	"Access-Control-Allow-Origin: https://a.example", "Access-Control-Expose-Headers: X-Kept",
 	"Date: Tue, 15 Nov 1994 08:12:31 GMT", "Proxy-Authenticate: Basic", "Keep-Alive: timeout=5",
+	"RateLimit: limit=10", "X-RateLimit-Remaining: 3", "X-Correlation-Id: first", "Tracestate: a=1", "Traceresponse: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	"Authentication-Info: nextnonce=7", "Idempotency-Status: theirs", "Idempotent-Replayed: theirs",
 	"Connection: X-Named", "X-Named: hop", "Upgrade: h2c", "Te: trailers",
 }
 
 // endToEnd are those of them that every server lets a handler send.
 var endToEnd = map[string]bool{
 	"Set-Cookie": true, "WWW-Authenticate": true, "Server-Timing": true, "Traceparent": true, "X-Request-Id": true,
+	"RateLimit": true, "X-RateLimit-Remaining": true, "X-Correlation-Id": true, "Tracestate": true, "Traceresponse": true, "Authentication-Info": true,
 	"Age": true, "RateLimit-Limit": true, "RateLimit-Remaining": true, "RateLimit-Reset": true,
 	"Access-Control-Allow-Origin": true, "Access-Control-Expose-Headers": true,
 }

@@ -58,9 +58,9 @@ var wholeStatements = []statement{
 		text := strings.Repeat("the same words again and again, ", 200) + "and once more"
 		for i, first := range []string{"gzip", "identity"} {
 			path := fmt.Sprintf("/zip/outside%d", i)
-			s.wantRan(s.coded(send(path, first, "Body", text), first, text), "executed", http.StatusCreated)
+			s.wantRan(s.varies(s.coded(send(path, first, "Body", text, "Header", "Vary: X-Own"), first, text)), "executed", http.StatusCreated)
 			for _, again := range []string{"gzip", "identity", "gzip"} {
-				a := s.coded(send(path, again), again, text)
+				a := s.varies(s.coded(send(path, again), again, text))
 				if a.verdict() != "replayed" {
 					s.errorf("first %s, then %s: %s", first, again, a.verdict())
 				}
@@ -260,6 +260,16 @@ var wholeStatements = []statement{
 		s.wantProblem(send("after"), "malformed", http.StatusRequestEntityTooLarge)
 		s.wantRuns("/keep/it", 1)
 	}},
+}
+
+// varies says that an answer tells what it depends on: by the handler's own word, and
+// by that of the compressor around it, which a repeat must not lose.
+func (s *scene) varies(a answer) answer {
+	told := strings.Join(a.header.Values("Vary"), ", ")
+	if !strings.Contains(told, "X-Own") || a.header.Get("Content-Encoding") != "" && !strings.Contains(told, "Accept-Encoding") {
+		s.errorf("Vary is %q on an answer that is %s, in coding %q", told, a.verdict(), a.header.Get("Content-Encoding"))
+	}
+	return a
 }
 
 // coded says that an answer is in gzip where that is accepted and plain

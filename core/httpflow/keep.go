@@ -1,6 +1,7 @@
 package httpflow
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,15 +10,19 @@ import (
 // keeper gathers what is kept of an answer's header (design: HTTP section 3).
 type keeper struct {
 	reply *Reply // nil before the handler was entered
-	// before are the fields that stood there then. Where they still do, whoever
-	// set them outside sets them for a repeat again, with that request's values.
-	before []fieldEnds
+	// before are the fields that stood there then. Where all those of a name still
+	// do, and no other, whoever set them outside sets them for a repeat again, with
+	// that request's values.
+	before []stoodBefore
 	text   []byte   // of those, one behind the other
 	named  []string // by Connection: hop-by-hop (RFC 9110 section 7.6.1)
 }
 
-// fieldEnds is where name and value of a field end in a text.
-type fieldEnds struct{ name, value int }
+// stoodBefore is where name and value of a field end in a text.
+type stoodBefore struct {
+	name, value int
+	stands      bool // still
+}
 
 // Field implements [FieldReader].
 func (k *keeper) Field(name, value string) {
@@ -29,9 +34,9 @@ func (k *keeper) Field(name, value string) {
 		}
 	case r == nil:
 		k.text = append(append(k.text, name...), value...)
-		k.before = append(k.before, fieldEnds{len(k.text) - len(value), len(k.text)})
+		k.before = append(k.before, stoodBefore{name: len(k.text) - len(value), value: len(k.text)})
 	case isKept(name):
-		if !k.stood(name, value) {
+		if !k.stands(name, value) {
 			r.Fields = append(r.Fields, Field{name, value})
 		}
 	case strings.EqualFold(name, "Connection"):
@@ -43,14 +48,52 @@ func (k *keeper) Field(name, value string) {
 	}
 }
 
-// stood says whether a field stood in the header before the handler was entered.
-func (k *keeper) stood(name, value string) bool {
+// nameAt is the name of a field that stood there before.
+func (k *keeper) nameAt(i int) []byte {
 	begin := 0
-	for _, at := range k.before {
-		if string(k.text[begin:at.name]) == name && string(k.text[at.name:at.value]) == value {
+	if i > 0 {
+		begin = k.before[i-1].value
+	}
+	return k.text[begin:k.before[i].name]
+}
+
+// stands says whether a field is the next of its name that stood in the header
+// before the handler was entered, with none of the handler's in front of it.
+func (k *keeper) stands(name, value string) bool {
+	for i := range k.before {
+		if at := &k.before[i]; !at.stands && string(k.nameAt(i)) == name {
+			at.stands = string(k.text[at.name:at.value]) == value && !k.reply.has(name)
+			return at.stands
+		}
+	}
+	return false
+}
+
+// restore puts fields from outside back to those that the handler added to them, or
+// left of them: a repeat replaces what stands outside by what is kept of a name, and
+// a Vary would lose what middleware had put there.
+func (k *keeper) restore(r *Reply) {
+	for i := len(k.before) - 1; i >= 0; i-- { // from behind, as each goes in front
+		at, name := k.before[i], k.nameAt(i)
+		if !at.stands {
+			continue
+		}
+		first := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == string(name) })
+		if first < 0 {
+			if first = len(r.Fields); !k.gone(name) {
+				continue
+			}
+		}
+		r.Fields = slices.Insert(r.Fields, first, Field{string(name), string(k.text[at.name:at.value])})
+	}
+}
+
+// gone says that a field of that name stood there before and does not any more.
+func (k *keeper) gone(name []byte) bool {
+	for i := range k.before {
+		if !k.before[i].stands && bytes.Equal(k.nameAt(i), name) {
 			return true
 		}
-		begin = at.value
 	}
 	return false
 }
@@ -60,6 +103,7 @@ func (k *keeper) stood(name, value string) bool {
 func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
 	k.reply = r
 	x.Fields(k)
+	k.restore(r)
 	if int64(len(r.Body)) > limit {
 		r.Partial, r.TooLarge = true, true
 	}
@@ -80,9 +124,10 @@ var (
 	notKept = [...]string{
 		"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Date", "Age", "Set-Cookie", "Www-Authenticate", "Server-Timing",
-		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader,
+		"Traceparent", "Tracestate", "Traceresponse", "X-Request-Id", "X-Correlation-Id", "Authentication-Info", "Ratelimit",
+		StatusHeader, ReplayedHeader,
 	}
-	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix}
+	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "X-Ratelimit-", "Access-Control-", http.TrailerPrefix}
 )
 
 func isKept(name string) bool {

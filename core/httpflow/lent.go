@@ -42,9 +42,13 @@ func SetField(h interface {
 	Set(name, value string)
 	SetCanonical(name, value []byte)
 	SetContentType(value string)
+	Del(name string)
 }, name, value string) {
 	switch {
-	case name == StatusHeader || name == ReplayedHeader:
+	case name == StatusHeader:
+		h.Del(ReplayedHeader) // of another server that the handler asked
+		fallthrough
+	case name == ReplayedHeader:
 		h.SetCanonical(lent(name), lent(value))
 	case name == "Content-Type" && strings.IndexByte(value, '\n') < 0 && strings.IndexByte(value, '\r') < 0:
 		h.SetContentType(value)

@@ -14,6 +14,7 @@ func (c *capture) release() {
 	c.state = letGo
 	after := c.restore()
 	c.header[StatusHeader] = verdictLine[c.verdict]
+	delete(c.header, ReplayedHeader) // of another server that the handler asked
 	c.under.WriteHeader(c.status)
 	if c.body != nil {
 		if len(*c.body) > 0 {

@@ -14,6 +14,7 @@ import (
 var notKept = []string{
 	"Date", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Age", "Set-Cookie", "Www-Authenticate",
 	"Server-Timing", "Traceparent", "X-Request-Id", "Ratelimit-Limit", "Access-Control-Allow-Origin", "Proxy-Status",
+	"Tracestate", "Traceresponse", "X-Correlation-Id", "Authentication-Info", "Ratelimit", "X-Ratelimit-Remaining",
 	"Idempotency-Status", "Idempotent-Replayed",
 }
 
@@ -35,7 +36,7 @@ func TestI4_AReplayIsTheFirstAnswerByteForByte(t *testing.T) {
 			body[j] = bytesOfAll[rng.IntN(len(bytesOfAll))] // white space, NUL, halves of characters
 		}
 		fields := map[string][]string{}
-		for _, name := range append([]string{"Location", "Etag", "Link", "Vary", "X-Own", "Content-Language"}, notKept[8:17]...) {
+		for _, name := range append([]string{"Location", "Etag", "Link", "Vary", "X-Own", "Content-Language"}, notKept[8:23]...) {
 			for range rng.IntN(3) {
 				fields[name] = append(fields[name], fmt.Sprintf("%s %d", name, rng.IntN(5)))
 			}
@@ -79,4 +80,61 @@ func TestI4_AReplayIsTheFirstAnswerByteForByte(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Middleware outside sets its fields for every request anew. What a handler does to
+// them is part of its answer, and is sent again as the first client got it.
+//
+// Faults: 29.
+func TestI4_FieldsFromOutsideThatTheHandlerChanged(t *testing.T) {
+	round := 0
+	b := newBed(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Vary", "Accept-Language")
+		w.Header().Add("X-Same", "one")
+		w.Header().Set("X-Set", "the handler's")
+		w.Header()["X-Less"] = []string{"one", "three"}
+		w.Header()["X-Less-Of-It"] = w.Header()["X-Less-Of-It"][:1]
+		w.Header()["X-Order"] = []string{"two", "one"}
+	}, func(s *setting) {
+		s.outside = func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				round++
+				for _, name := range []string{"Vary", "X-Same", "X-Set", "X-Untouched"} {
+					w.Header().Set(name, "one")
+				}
+				for _, name := range []string{"X-Less", "X-Less-Of-It", "X-Order"} {
+					w.Header()[name] = []string{"one", "two", "three"}
+				}
+				w.Header().Set("X-Round", fmt.Sprint(round))
+				h.ServeHTTP(w, r)
+			})
+		}
+	})
+	for i, verdict := range []string{"executed", "replayed", "replayed"} {
+		a := b.send("{}", "Idempotency-Key: a")
+		b.want(a, 200, verdict, 1)
+		for name, want := range map[string][]string{
+			"Vary": {"one", "Accept-Language"}, "X-Same": {"one", "one"}, "X-Set": {"the handler's"}, "X-Untouched": {"one"},
+			"X-Less": {"one", "three"}, "X-Less-Of-It": {"one"}, "X-Order": {"two", "one"}, "X-Round": {fmt.Sprint(i + 1)},
+		} {
+			if got := a.Header[name]; !slices.Equal(got, want) {
+				t.Errorf("%s: %s is %q, want %q", verdict, name, got, want)
+			}
+		}
+	}
+}
+
+// A handler may pass on the answer of another server that is guarded, too. What that
+// one said of itself says nothing of this request.
+func TestI6_WhatAHandlerSaysOfReplaysIsNotOurs(t *testing.T) {
+	b := newBed(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Idempotency-Status", "replayed")
+		w.Header().Set("Idempotent-Replayed", "true")
+	})
+	a := b.send("", "Idempotency-Key: a")
+	b.want(a, 200, "executed", 1)
+	if said := a.Header.Get("Idempotent-Replayed"); said != "" {
+		t.Errorf("an answer that was executed says Idempotent-Replayed: %s", said)
+	}
+	b.want(b.send("", "Idempotency-Key: a"), 200, "replayed", 1)
 }

@@ -47,6 +47,11 @@ func (r *Reply) field(name string) (string, bool) {
 	return "", false
 }
 
+// has says whether there is a field whose name is spelt just so.
+func (r *Reply) has(name string) bool {
+	return slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == name })
+}
+
 // Each calls set with the first field line of every name, to replace what stands
 // in the header already, and add with the further ones. A reply without a
 // content type sets an empty one: none was kept, none is to be guessed.
