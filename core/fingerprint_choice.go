@@ -54,6 +54,15 @@ type FingerprintChoice struct {
 	plan *fingerprintPlan // by prepared; nil: made at each use
 }
 
+// Field says whether a list of the choice names the form field, and which one: that
+// of the fields that alone are compared, or of those that are left out. It is for
+// whoever lists a form that this package does not read, such as a multipart one.
+func (c FingerprintChoice) Field(name string) (only, ignored bool) {
+	plan := c.planned()
+	named := plan.fields[name]
+	return named && plan.only, named && !plan.only
+}
+
 // fingerprintPlan is a choice made ready for use.
 type fingerprintPlan struct {
 	version byte

@@ -14,6 +14,11 @@ var itemStatements = []statement{
 		first := s.post(n, "/batch/a").json(`{"items":[{"key":"1"},{"key":"2","status":422},{"key":"1"},{"key":"1","status":202},{"nokey":1},{"key":"a,b"}]}`).send()
 		got := s.items(first)
 		s.wantItems(got, "executed 201", "released 422", "executed 201", "conflict 422", "missing 400", "malformed 400")
+		for _, item := range got[min(4, len(got)):] { // what is missing or malformed says where it was looked for
+			if text := string(item.Body); !strings.Contains(text, "/items") || !strings.Contains(text, "/key") || strings.Contains(text, "header") {
+				s.errorf("%s does not say where keys are looked for: %s", item.Verdict, text)
+			}
+		}
 		if first.header.Get("Idempotency-Status") != "" {
 			s.errorf("the answer of many says %q by itself", first.header.Get("Idempotency-Status"))
 		}

@@ -18,6 +18,11 @@ var keyStatements = []statement{
 			s.wantReplay(first, s.post(n, path).key(other).as("a"+fmt.Sprint(i)).send())
 			s.wantRuns(path, 1)
 		}
+		// White space around a field's value is none of it, whatever the server leaves.
+		first := s.byHand(n, "/do/spaced", "Idempotency-Key: order-1")
+		s.wantRan(first, "executed", 201)
+		s.wantReplay(first, s.byHand(n, "/do/spaced", "Idempotency-Key: \t order-1\t "))
+		s.wantRuns("/do/spaced", 1)
 	}},
 
 	// Faults: 50.
@@ -33,6 +38,7 @@ var keyStatements = []statement{
 		for i, c := range []*request{
 			s.post(n, "/form/0").token("").form("a=1"), s.post(n, "/pay/1").token("").form("a=1"),
 			s.post(n, "/form/2").form("a=1&idempotent-token="), s.post(n, "/form/3").json(`{"a":1,"idempotentToken":""}`),
+			s.post(n, "/form/4").json(`{"a":1,"idempotent\u0054oken":""}`), s.post(n, "/form/5").json(`{"a":1,"idempotentToken":`),
 		} {
 			if a := c.send(); a.verdict() != "malformed" {
 				s.errorf("empty token %d: %q, want malformed", i, a.verdict())

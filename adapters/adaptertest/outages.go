@@ -37,6 +37,27 @@ var choiceStatements = []statement{
 			s.want(s.post(n, row.place).key("k").json(row.other).send(), "conflict")
 			s.wantRuns(row.place, 1)
 		}
+		// In forms just the same, whichever way they are written.
+		for _, row := range []struct {
+			place              string
+			first, same, other []string
+		}{
+			{"/ignore/", []string{"amount", "1", "csrf", "a"}, []string{"csrf", "b", "amount", "1"}, []string{"amount", "2", "csrf", "a"}},
+			{"/only/", []string{"amount", "1", "to", "ann", "at", "noon"}, []string{"to", "ann", "at", "one", "amount", "1"}, []string{"amount", "1", "to", "eve", "at", "noon"}},
+		} {
+			for kind, written := range map[string]func(pairs []string) func(*request) *request{
+				"urlencoded": func(pairs []string) func(*request) *request { return formOf(escaped(pairs...)) },
+				"multipart":  func(pairs []string) func(*request) *request { return partsOf(pairs...) },
+			} {
+				path := row.place + kind
+				send := func(pairs []string) answer { return written(pairs)(s.post(n, path).key(path)).do("Read", "none").send() }
+				first := send(row.first)
+				s.wantRan(first, "executed", http.StatusCreated)
+				s.wantReplay(first, send(row.same))
+				s.want(send(row.other), "conflict")
+				s.wantRuns(path, 1)
+			}
+		}
 	}},
 
 	{name: "Statement36_MethodsByChoiceNeverByOverride", play: func(s *scene) {

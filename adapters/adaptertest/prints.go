@@ -72,6 +72,15 @@ var fingerprintStatements = []statement{
 			}
 		}
 		s.wantRuns(path, 1)
+		// Of a file its type counts, too: it says what the same bytes are.
+		typed := func(kind string) answer {
+			form := "--b\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"photo.jpg\"\r\nContent-Type: " + kind + "\r\n\r\ntea\r\n--b--\r\n"
+			return s.post(n, "/do/typed").key("typed").carry("multipart/form-data; boundary=b", form).send()
+		}
+		first = typed("image/jpeg")
+		s.wantRan(first, "executed", 201)
+		s.wantReplay(first, typed("image/jpeg"))
+		s.want(typed("text/html"), "conflict")
 	}},
 
 	// Faults: 38, 39.

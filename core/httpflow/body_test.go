@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/iotest"
+
+	idem "github.com/go-idem/idem/core"
 )
 
 // bodyOf is a request with a body whose length is announced, or not.
@@ -125,6 +127,7 @@ func TestMultipartListing(t *testing.T) {
 	part := func(boundary, head, body string) string {
 		return "--" + boundary + "\r\nContent-Disposition: form-data; " + head + "\r\n\r\n" + body + "\r\n"
 	}
+	var choice idem.FingerprintChoice
 	list := func(boundary string, parts ...string) string {
 		text := ""
 		for i := 0; i < len(parts); i += 2 {
@@ -132,7 +135,7 @@ func TestMultipartListing(t *testing.T) {
 		}
 		b := Body{mem: []byte(text + "--" + boundary + "--\r\n")}
 		b.size = int64(len(b.mem))
-		return string(multipartListing(&b, boundary))
+		return string(multipartListing(&b, boundary, choice))
 	}
 	base := list("one", `name="a"`, "1", `name="f"; filename="x"`, "tea")
 	same := []string{
@@ -162,8 +165,25 @@ func TestMultipartListing(t *testing.T) {
 	if list("one", `name="a"`, "1", `name="a"`, "2") == list("one", `name="a"`, "2", `name="a"`, "1") {
 		t.Error("the order within a name plays no part")
 	}
+	const typed, html = "name=\"f\"; filename=\"x\"\r\nContent-Type: text/plain", "name=\"f\"; filename=\"x\"\r\nContent-Type: text/html"
+	if list("one", typed, "tea") == list("one", html, "tea") {
+		t.Error("the type of a file plays no part")
+	}
+	form := func(a, csrf string) string { return list("one", `name="a"`, a, `name="csrf"`, csrf) }
+	choice = idem.FingerprintChoice{Ignore: []string{"/csrf"}}
+	if form("1", "x") != form("1", "y") || form("1", "x") == form("2", "x") || form("1", "x") != list("one", `name="a"`, "1") {
+		t.Error("ignored is another field, or not this one")
+	}
+	choice = idem.FingerprintChoice{Only: []string{"/a"}}
+	if form("1", "x") != form("1", "y") || form("1", "x") == form("2", "x") {
+		t.Error("chosen is another field, or not this one")
+	}
+	if choice.Only = []string{"/misspelt"}; form("1", "x") == form("1", "y") {
+		t.Error("a form without a chosen field is not compared whole")
+	}
+	choice = idem.FingerprintChoice{}
 	torn := Body{mem: []byte(part("one", `name="a"`, "1"))}
-	if multipartListing(&torn, "one") != nil {
+	if multipartListing(&torn, "one", idem.FingerprintChoice{}) != nil {
 		t.Error("a form that breaks off was read")
 	}
 }

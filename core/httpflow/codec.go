@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	idem "github.com/go-idem/idem/core"
 )
@@ -124,7 +125,7 @@ func (c codec) Decode(p idem.Payload) (*Reply, error) {
 	if status < 100 || status > 999 || head > len(b) || count > head/2 {
 		return nil, errReply
 	}
-	r.Status, r.Partial, r.Body = status, p.Partial, b[head:]
+	r.Status, r.Partial, r.Body = status, p.Partial, slices.Clip(b[head:])
 	if count+2 > cap(r.Fields) { // two places are left for the verdict
 		r.Fields = make([]Field, 0, count+2)
 	}

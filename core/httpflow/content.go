@@ -20,7 +20,7 @@ func (p *plan) fingerprint(policy *idem.Policy, r Request, b *Body) (idem.Finger
 	var content idem.Content
 	content.Method, content.Path, content.Query, content.ContentType = r.Method(), r.Path(), r.RawQuery(), contentType(r)
 	if kind, boundary := kindOf(content.ContentType); kind == bodyMultipart {
-		content.Body = multipartListing(b, boundary)
+		content.Body = multipartListing(b, boundary, policy.Fingerprint)
 	}
 	switch {
 	case content.Body != nil:
@@ -40,11 +40,13 @@ func (p *plan) fingerprint(policy *idem.Policy, r Request, b *Body) (idem.Finger
 	return guard.Fingerprint(policy, content), nil
 }
 
-// listedPart is one part of a multipart form as it is compared.
+// listedPart is one part of a multipart form as it is compared. What else its head
+// says plays no part, and of a field that is no file neither does its type: a server
+// that has taken the form apart knows it no more.
 type listedPart struct {
-	name, file string
-	isFile     bool
-	sum        [sha256.Size]byte
+	name, file, kind string
+	isFile           bool
+	sum              [sha256.Size]byte
 }
 
 // multipartListing says what a multipart form holds, whatever its boundary:
@@ -53,7 +55,7 @@ type listedPart struct {
 // within a name kept; contents are hashed, so that a file is never held in
 // memory. nil says that the form cannot be read to its end; then it is compared
 // byte for byte.
-func multipartListing(b *Body, boundary string) []byte {
+func multipartListing(b *Body, boundary string, choice idem.FingerprintChoice) []byte {
 	var parts []listedPart
 	form, digest := multipart.NewReader(b.Reader(), boundary), sha256.New()
 	for {
@@ -72,6 +74,7 @@ func multipartListing(b *Body, boundary string) []byte {
 			parts = append(parts, p)
 		}
 	}
+	parts = chosen(parts, choice)
 	slices.SortStableFunc(parts, func(a, b listedPart) int { return cmp.Compare(a.name, b.name) })
 	listing := []byte("multipart")
 	for _, p := range parts {
@@ -82,9 +85,20 @@ func multipartListing(b *Body, boundary string) []byte {
 		listing = append(listing, kind)
 		listing = append(binary.BigEndian.AppendUint32(listing, uint32(len(p.name))), p.name...)
 		listing = append(binary.BigEndian.AppendUint32(listing, uint32(len(p.file))), p.file...)
+		listing = append(binary.BigEndian.AppendUint32(listing, uint32(len(p.kind))), p.kind...)
 		listing = append(listing, p.sum[:]...)
 	}
 	return listing
+}
+
+// chosen leaves of a form what a choice compares of it. A form that has none of the
+// fields that it names is compared whole, as an urlencoded one is.
+func chosen(parts []listedPart, choice idem.FingerprintChoice) []listedPart {
+	some := slices.ContainsFunc(parts, func(p listedPart) bool { only, _ := choice.Field(p.name); return only })
+	return slices.DeleteFunc(parts, func(p listedPart) bool {
+		only, ignored := choice.Field(p.name)
+		return ignored || some && !only
+	})
 }
 
 func listPart(part *multipart.Part, digest hash.Hash) (p listedPart, err error) {
@@ -93,7 +107,9 @@ func listPart(part *multipart.Part, digest hash.Hash) (p listedPart, err error) 
 		return p, err
 	}
 	p = listedPart{name: part.FormName(), file: part.FileName()}
-	p.isFile = p.file != ""
+	if p.isFile = p.file != ""; p.isFile {
+		p.kind = part.Header.Get("Content-Type")
+	}
 	digest.Sum(p.sum[:0])
 	return p, nil
 }

@@ -11,7 +11,7 @@ import "slices"
 func (f *Flow) CORS() (send, read []string) {
 	send = []string{"Content-Type", "Prefer"}
 	for _, policy := range f.Guard.Policies() {
-		p := newPlan(f, &policy)
+		p := newPlan(f, &policy, "")
 		if p.tokens {
 			send = append(send, tokenHeaders[:]...)
 		}

@@ -184,7 +184,7 @@ func (f *Flow) ask(r Request, scope string, want wanted, discard bool) *Reply {
 	if !ok {
 		return f.unknown()
 	}
-	p := newPlan(f, asking(policy))
+	p := newPlan(f, asking(policy), "")
 	if len(p.sources) == 0 {
 		return f.badRequest("The keys of this operation are made of its own requests: send the request again to learn what became of it.")
 	}

@@ -3,11 +3,15 @@ package httpflow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/url"
 	"strings"
+
+	idem "github.com/go-idem/idem/core"
 )
 
 // bodyKind is how a body can be looked into.
@@ -55,7 +59,9 @@ func tokenFromBody(contentType string, b *Body) (n named, err error) {
 	switch kind {
 	case bodyJSON:
 		place = "the JSON member " + tokenMember
-		values, err = jsonToken(b)
+		if values, err = jsonToken(b); errors.Is(err, errNoJSON) {
+			return malformed("token", "%s: %w", place, err), nil
+		}
 	case bodyForm:
 		values, err = formValues(b, tokenField)
 	case bodyMultipart:
@@ -77,10 +83,23 @@ func tokenFromBody(contentType string, b *Body) (n named, err error) {
 // maxToken is more bytes than any token has, so that a longer one is seen to be.
 const maxToken = 64
 
+// errNoJSON is what is wrong with a body that seems to hold a token. Its handler may
+// read it for all that (encoding/json's Decoder stops behind the first value), so it
+// does not count as one without a token.
+var errNoJSON = fmt.Errorf("%w: the body is no JSON", idem.ErrMalformed)
+
 func jsonToken(b *Body) ([]string, error) {
 	doc, err := b.Bytes()
-	// Most bodies hold no token; then a search for its name is all they cost.
-	if err != nil || !bytes.Contains(doc, []byte(tokenMember)) || !json.Valid(doc) {
+	// Most bodies hold no token; then a search for its name is all they cost. A name
+	// that is spelt by escapes is one all the same.
+	plain := bytes.Contains(doc, []byte(tokenMember))
+	if err != nil || !plain && !bytes.Contains(doc, []byte(`\u00`)) {
+		return nil, err
+	}
+	if !json.Valid(doc) {
+		if plain {
+			err = errNoJSON
+		}
 		return nil, err
 	}
 	var values []string
@@ -159,7 +178,7 @@ func (s source) find(r Request, b *Body) string {
 		return values.Get(s.name)
 	case "header":
 		if lines := r.Header(s.name); len(lines) == 1 {
-			return strings.Clone(lines[0])
+			return strings.Clone(trimmed(lines[0]))
 		}
 		return ""
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	idem "github.com/go-idem/idem/core"
 )
 
 func TestJSONPointers(t *testing.T) {
@@ -184,7 +186,7 @@ func FuzzMultipart(f *testing.F) {
 				t.Fatalf("the value %q does not stand in the form", v)
 			}
 		}
-		if listed := multipartListing(&b, boundary); whole != (listed != nil) {
+		if listed := multipartListing(&b, boundary, idem.FingerprintChoice{}); whole != (listed != nil) {
 			t.Fatalf("read to its end: %v as a key, %v as a fingerprint", whole, listed != nil)
 		}
 		if !whole {
@@ -217,7 +219,7 @@ func FuzzMultipart(f *testing.F) {
 			t.Fatal(err)
 		}
 		b2 := Body{mem: again.Bytes(), size: int64(again.Len())}
-		if got, want := multipartListing(&b2, other), multipartListing(&b, boundary); !bytes.Equal(got, want) {
+		if got, want := multipartListing(&b2, other, idem.FingerprintChoice{}), multipartListing(&b, boundary, idem.FingerprintChoice{}); !bytes.Equal(got, want) {
 			t.Fatalf("%q behind another boundary is %q: another form", form, again.Bytes())
 		}
 		if got, _, _ := multipartValues(&b2, other, field, 64); fmt.Sprint(got) != fmt.Sprint(values) {

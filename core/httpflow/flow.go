@@ -107,6 +107,7 @@ func New(cfg Config) (*Flow, error) {
 type Route struct {
 	flow      *Flow
 	operation string
+	places    string // where Items look for keys, for people
 	latest    atomic.Pointer[plan]
 }
 
@@ -127,7 +128,7 @@ func (rt *Route) plan() *plan {
 	if p := rt.latest.Load(); p != nil && p.policy == policy {
 		return p
 	}
-	p := newPlan(rt.flow, policy)
+	p := newPlan(rt.flow, policy, rt.places)
 	rt.latest.Store(p)
 	return p
 }
@@ -145,11 +146,12 @@ type plan struct {
 	partial  bool // only a share of the keys is guarded, so nobody needs one
 	observe  bool // nothing is refused
 	context  source
+	places   string // where keys are looked for, if it is not the sources that say so
 	fixed    [idem.Unguarded + 1]*Reply // refusals that say the same each time
 }
 
-func newPlan(f *Flow, policy *idem.Policy) *plan {
-	p := &plan{flow: f, policy: policy, required: policy.KeyRequired == idem.Yes,
+func newPlan(f *Flow, policy *idem.Policy, places string) *plan {
+	p := &plan{flow: f, policy: policy, places: places, required: policy.KeyRequired == idem.Yes,
 		partial: policy.Share < 1, observe: policy.Mode == idem.ModeObserve, context: parseSource(policy.Context)}
 	p.look(policy.KeySources())
 	for _, v := range []idem.Verdict{idem.Missing, idem.Foreign, idem.Conflict, idem.Dead, idem.Forgotten} {

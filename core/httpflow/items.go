@@ -40,7 +40,6 @@ type ItemHandler func(ctx context.Context, r Request, items []Item) []ItemAnswer
 type ItemsRoute struct {
 	route      *Route
 	items, key []string // where they stand, as steps of a JSON pointer
-	places     string   // for people
 }
 
 // Items returns a route that guards each member of a JSON array by a key of its
@@ -73,7 +72,8 @@ func Items(flow *Flow, operation, items, key string) *ItemsRoute {
 	if key == "" {
 		panic("httpflow: the key of an item has to stand somewhere in it: name a member, such as \"/key\"")
 	}
-	rt := &ItemsRoute{route: flow.Route(operation), key: steps(key), places: fmt.Sprintf("the array at %q and the keys at %q", items, key)}
+	rt := &ItemsRoute{route: flow.Route(operation), key: steps(key)}
+	rt.route.places = fmt.Sprintf("the array at %q of the body and the keys at %q of its items", items, key)
 	if items != "" {
 		rt.items = steps(items)
 	}
@@ -89,9 +89,7 @@ func (rt *ItemsRoute) By(handle ItemHandler) func(Request) *Reply {
 func (rt *ItemsRoute) Serve(r Request, handle ItemHandler) *Reply {
 	p := rt.route.plan()
 	if !p.guards(r.Method()) {
-		return p.flow.problem("malformed", problem{
-			Title: "This method carries no items", Status: http.StatusMethodNotAllowed, Detail: "Use one of " + strings.Join(p.policy.Methods, ", ") + ".",
-		}).with("Allow", strings.Join(p.policy.Methods, ", "))
+		return p.flow.wrongMethod(strings.Join(p.policy.Methods, ", "))
 	}
 	b := &itemBatch{ItemsRoute: rt, plan: p, r: r, handle: handle}
 	defer b.body.close()

@@ -61,9 +61,9 @@ func (b *itemBatch) takeApart() error {
 	array, twice := jsonFind(bytes.Clone(doc), b.items) // items may outlive the framework's buffer
 	switch array = bytes.TrimSpace(array); {
 	case twice:
-		return fmt.Errorf("a member on the way to the items stands twice; looked for %s", b.places)
+		return errors.New("a member on the way to the items stands twice")
 	case len(array) == 0 || array[0] != '[':
-		return fmt.Errorf("there are no items; looked for %s", b.places)
+		return errors.New("there are no items")
 	}
 	c := cursor{doc: array}
 	c.members(func(_ string, item []byte) { b.bodies = append(b.bodies, slices.Clip(item)) })

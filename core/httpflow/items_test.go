@@ -122,7 +122,12 @@ func TestItemsAnswersOfEveryKind(t *testing.T) {
 		t.Errorf("GET: %v, %v", res, err)
 	}
 	if err == nil {
+		doc := answer{res, nil}
+		doc.body, _ = io.ReadAll(res.Body)
 		_ = res.Body.Close()
+		if kind, _ := doc.json(t)["type"].(string); !strings.HasSuffix(kind, "#method-not-allowed") {
+			t.Errorf("GET: a problem of type %q, which says something else", kind)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func tokenFromHead(r Request, n *named) {
 			*n = malformed("token", "the header %s was sent %d times; send it once", header, lines)
 			return
 		}
-		token, err := readToken(line)
+		token, err := readToken(trimmed(line))
 		switch {
 		case err != nil:
 			*n = malformed("token", "the header %s: %w", header, err)
@@ -101,7 +101,7 @@ func (p *plan) keyFromHead(r Request, n *named) {
 			*n = malformed("header", "the header %s was sent %d times; send it once", header, lines)
 			return
 		}
-		key, err := idem.ParseKey(line, p.flow.StrictKeys)
+		key, err := idem.ParseKey(trimmed(line), p.flow.StrictKeys)
 		switch {
 		case err != nil:
 			*n = malformed("header", "the header %s: %w", header, err)
@@ -113,6 +113,10 @@ func (p *plan) keyFromHead(r Request, n *named) {
 		n.sent, n.key, n.from, first = true, key, "header", header
 	}
 }
+
+// trimmed is a field line without the white space around it, which is no part of its
+// value (RFC 9110 section 5.5). Some servers leave it to us.
+func trimmed(line string) string { return strings.Trim(line, " \t") }
 
 // malformed is something sent that cannot be read.
 func malformed(from, format string, args ...any) named {
@@ -131,7 +135,12 @@ func readToken(text string) (idem.Token, error) {
 // looked says, for people, where a key or token was looked for.
 func (p *plan) looked() string {
 	var places, keys []string
-	if p.tokens {
+	switch {
+	case p.places != "" && p.tokens:
+		return "Looked for " + p.places + ", and for a token in an item's member " + tokenMember + "."
+	case p.places != "":
+		return "Looked for " + p.places + "."
+	case p.tokens:
 		places = append(places, "a token (headers "+strings.Join(tokenHeaders[:], ", ")+"; form field "+tokenField+"; top-level JSON member "+tokenMember+")")
 	}
 	if len(p.headers) > 0 {

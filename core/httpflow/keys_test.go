@@ -55,6 +55,28 @@ func TestStatement02to06_KeysThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A token that stands in a body which is no JSON is not absent: encoding/json's
+// Decoder stops behind the first value, so a handler may read the body for all that.
+//
+// Faults: 50.
+func TestStatement02_ATokenInABrokenBodyIsNotAbsent(t *testing.T) {
+	b := newBed(t, created)
+	token := b.token("")
+	for _, body := range []string{
+		`{"a":1,"idempotentToken":"` + token + `"} and more`, `{"idempotentToken":"` + token + `","a":`,
+		`{"a":1,"idempotent\u0054oken":"short"}`,
+	} {
+		a := b.send(body)
+		b.want(a, 400, "malformed", 0)
+		if detail := a.json(t)["detail"].(string); !strings.Contains(detail, "idempotentToken") || strings.Contains(detail, token) {
+			t.Errorf("the detail does not say where: %s", detail)
+		}
+	}
+	b.want(b.send(`{"idempotent\u0054oken":"`+token+`"}`), 201, "executed", 1)
+	b.want(b.send(`{"a":1} and more`), 201, "", 2) // names no token
+	b.want(b.send(`{"a":"\u00e9"`), 201, "", 3)
+}
+
 func TestStatement05_TheLongestKeyPasses(t *testing.T) {
 	b := newBed(t, created)
 	b.want(b.send("{}", "Idempotency-Key: "+strings.Repeat("k", 255)), 201, "executed", 1)

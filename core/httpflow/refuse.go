@@ -31,7 +31,7 @@ func (p *plan) refusal(page bool, why *idem.RefusedError) *Reply {
 	case page:
 		reply = p.flow.page.reply(p, why.Verdict, p.wordsFor(why))
 	case fixed != nil && why.Err == nil:
-		reply = &Reply{Status: fixed.Status, Fields: slices.Clip(fixed.Fields), Body: fixed.Body}
+		reply = &Reply{Status: fixed.Status, Fields: slices.Clip(fixed.Fields), Body: slices.Clip(fixed.Body)}
 	default:
 		reply = p.problem(why.Verdict, why.Err)
 	}

@@ -235,7 +235,7 @@ func (j *judgement) lookInBody() (ok bool, err error) {
 		j.named = n
 	case j.named.sent: // in the head
 	case j.plan.refusesEarly(j.x):
-		j.x.Send(tooEarly())
+		j.send(tooEarly())
 		return false, nil
 	case !j.plan.required:
 		j.giveBack()

@@ -230,7 +230,7 @@ func (p *plan) readHeader(name string, r Request) (v found) {
 	if len(lines) > 1 {
 		return wrong("was sent %d times; send it once", len(lines))
 	}
-	key, err := idem.ParseKey(lines[0], p.flow.StrictKeys)
+	key, err := idem.ParseKey(trimmed(lines[0]), p.flow.StrictKeys)
 	if err != nil {
 		return wrong("cannot be read: %s", reason(err))
 	}

@@ -22,7 +22,7 @@ var refusals = [idem.Unguarded + 1]words{
 		"An earlier run of this action ended without a known result. It is held until that is resolved. Ask again later with the same request; do not take a new key or token.",
 		"Something went wrong while this was being carried out, and it may or may not have gone through. Please do not do it again by another way: look at the result first, or ask us."},
 	idem.Used: {409, "This action was carried out, but its answer was not kept",
-		"The action is done and is not run again. Its answer was too large, was streamed, or came in a coding that this request does not accept. Where a Location is given, the result is there.",
+		"The action is done and is not run again. Its answer was too large, was streamed, broke off, or came in a coding that this request does not accept. Where a Location is given, the result is there.",
 		"This went through the first time. The answer itself cannot be shown again; look at the result instead of sending the form once more."},
 	idem.Conflict: {422, "This key was used for a different request",
 		"The same key or token came before with another method, path, query or body. That request's result stands. Use a new key for a new request, or send the first request unchanged.",
