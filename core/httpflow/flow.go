@@ -121,7 +121,11 @@ func (f *Flow) Route(operation string) *Route {
 		panic(fmt.Sprintf("httpflow: the flow that is to guard %q is nil: look at the error of httpflow.New", operation))
 	}
 	if _, ok := f.Guard.Policy(operation); !ok {
-		panic(fmt.Sprintf("httpflow: no policy for operation %q: add one to the guard's Policies", operation))
+		var has []string
+		for _, p := range f.Guard.Policies() {
+			has = append(has, p.Operation)
+		}
+		panic(fmt.Sprintf("httpflow: no policy for operation %q: add one to the guard's Policies, which are for %s", operation, strings.Join(has, ", ")))
 	}
 	return &Route{flow: f, operation: operation}
 }
