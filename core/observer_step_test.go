@@ -25,21 +25,37 @@ type quietObserver struct{}
 func (quietObserver) Start(ctx context.Context, _ Step) (context.Context, func(StepResult)) {
 	return ctx, nil
 }
-func (o quietObserver) Begin(ctx context.Context, _ *Step) (context.Context, StepEnder) { return ctx, o }
-func (quietObserver) Ended(context.Context, *Step, *StepResult)                         {}
+func (o quietObserver) Begin(ctx context.Context, _ *Step) (context.Context, StepEnder) {
+	return ctx, o
+}
+func (quietObserver) Ended(context.Context, *Step, *StepResult) {}
 
 // Given steps that end twice, while others use what they were kept in, then the
 // second time does nothing (the race detector sees whether it does).
 func TestAStepEndsOnce(t *testing.T) {
+	begin := func() (many [64]Ending) {
+		for i := range many {
+			_, many[i] = Observe(context.Background(), quietObserver{}, Step{Kind: StepStore})
+		}
+		return many
+	}
+	end := func(many [64]Ending) {
+		for _, e := range many {
+			e.End(StepResult{})
+		}
+	}
+	old := begin()
+	end(old)
 	var all sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		all.Go(func() {
-			var old [16]Ending
-			for i := range 2000 {
-				_, end := Observe(context.Background(), quietObserver{}, Step{Kind: StepStore})
-				end.End(StepResult{})
-				old[i%len(old)].End(StepResult{})
-				old[i%len(old)] = end
+			for range 50 {
+				end(begin())
+			}
+		})
+		all.Go(func() {
+			for range 50 {
+				end(old)
 			}
 		})
 	}
