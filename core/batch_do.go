@@ -42,6 +42,9 @@ var errNoAnswer = errors.New("idem: the run of the batch gave this item no answe
 // The error says that an intent is wrong or the guard closed; then no answers are
 // returned and nothing ran.
 func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec[T], fn func(ctx context.Context, won []Item) []Answer[T], options ...BatchOption) ([]Answer[T], error) {
+	if codec == nil || fn == nil {
+		return nil, errNothingToRun
+	}
 	if g.watch.at(StepAnswer) && slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) {
 		return doBatchTold(ctx, g, intents, codec, fn, options)
 	}

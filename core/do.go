@@ -55,6 +55,9 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
+	if codec == nil || fn == nil {
+		return none, 0, errNothingToRun
+	}
 	if !in.Judged && g.watch.at(StepAnswer) {
 		return doTold(ctx, g, in, codec, fn)
 	}
@@ -101,6 +104,10 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	c.recycle()
 	return v, verdict, err
 }
+
+// errNothingToRun is said before anything is claimed: a run that fails on nil
+// would be held by policy.
+var errNothingToRun = errors.New("idem: Do needs a codec, such as JSON, and a function to run; one of them is nil")
 
 var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")
 

@@ -105,7 +105,11 @@ func parsePlace(text string) (KeyPlace, error) {
 		return place, errors.New("a token stands alone: it has no name and is not joined")
 	}
 	if !slices.Contains([]string{"header", "json", "form", "path", "func"}, kind) {
-		return place, fmt.Errorf("%q is none of %s", text, keySourceForms)
+		hint := ""
+		if name == "" && kind != "" {
+			hint = fmt.Sprintf("; for the header of that name say header:%s", text)
+		}
+		return place, fmt.Errorf("%q is none of %s%s", text, keySourceForms, hint)
 	}
 	if err := place.check(); err != nil {
 		return place, fmt.Errorf("%q: %w", text, err)

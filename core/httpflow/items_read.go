@@ -27,7 +27,7 @@ func (b *itemBatch) read() *Reply {
 		return b.refuseAll(whole)
 	}
 	if err := b.body.read(r, p.policy.MaxBody); err != nil {
-		if errors.Is(err, errNoRoom) {
+		if errors.Is(err, errNoRoom) || errors.Is(err, errTaken) {
 			b.trouble(err)
 			return b.refuseAll(&idem.RefusedError{Verdict: idem.Unavailable, Err: err})
 		}
