@@ -90,10 +90,10 @@ func play(st statement, adapter Adapter, backend Backend) (r Result) {
 	}
 	begin := time.Now()
 	defer func() { r.Took = time.Since(begin) }()
-	for r.Plays < attempts {
+	for slowly := 1; r.Plays < attempts; slowly *= 3 {
 		r.Plays++
 		longest := watchStalls()
-		once(st, adapter, backend, &r)
+		once(st, adapter, backend, slowly, &r)
 		stood := longest()
 		if r.Failures == nil || !st.alone || stood < longestStall {
 			return r
@@ -104,13 +104,14 @@ func play(st statement, adapter Adapter, backend Backend) (r Result) {
 }
 
 // attempts is how often a statement that lives by short leases is played before
-// it counts as failed, where the machine itself stood still meanwhile.
+// it counts as failed, where the machine itself stood still meanwhile: each time
+// with leases three times as long, which a busier machine holds.
 const attempts = 3
 
 // once plays a statement once.
-func once(st statement, adapter Adapter, backend Backend, r *Result) {
+func once(st statement, adapter Adapter, backend Backend, slowly int, r *Result) {
 	r.Failures, r.Log = nil, ""
-	s, err := newScene(adapter, backend)
+	s, err := newScene(adapter, backend, slowly)
 	if err != nil {
 		r.Failures = []string{"the scene could not be set: " + err.Error()}
 		return

@@ -46,9 +46,9 @@ func batches(t *testing.T) drill.Batches {
 	return drill.Batches{
 		Drill: drill.Drill{
 			Redis: redistest.Server(t), Servers: []string{"stdhttp", "echo", "fiber", "stdhttp", "echo", "fiber", "stdhttp", "echo"},
-			Keys: 150, Clients: 16, Loss: 0.02, Seed: 34, Lease: time.Second, Pipelines: 1, Patience: time.Minute,
+			Keys: 150, Clients: 16, Loss: 0.02, Seed: 34, Lease: lease, Pipelines: 1, Patience: time.Minute,
 		},
-		Count: 150, Most: 8, Wait: 5 * time.Second, Dir: t.TempDir(),
+		Count: 150, Most: 8, Wait: 10 * time.Second, Dir: t.TempDir(),
 	}
 }
 

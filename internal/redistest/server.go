@@ -16,7 +16,7 @@ import (
 )
 
 // startLimit bounds how long a server may take to answer.
-const startLimit = 20 * time.Second
+const startLimit = time.Minute
 
 // shared is the server that all tests of this program use together. It lives as
 // long as any of them does.
@@ -120,12 +120,12 @@ func Do(t testing.TB, addr string, args ...string) string {
 }
 
 func do(addr string, args ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, 2*time.Second)
+	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	var request strings.Builder
 	fmt.Fprintf(&request, "*%d\r\n", len(args))
 	for _, a := range args {
