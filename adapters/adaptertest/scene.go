@@ -26,7 +26,8 @@ type scene struct {
 	failures []string
 	gates    int
 	quick    bool
-	slowly   int           // how many times as long its short leases are
+	slowly   int // how many times as long its short leases are
+	patience time.Duration
 	ago      time.Duration // how far in the past its servers live
 }
 
@@ -38,15 +39,16 @@ func newScene(adapter Adapter, backend Backend, slowly int) (*scene, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", backend.Name, err)
 	}
+	patience := patience * time.Duration(min(slowly, 3))
 	dir, err := os.MkdirTemp("", "adaptertest-")
 	if err != nil {
 		closeShared(shared)
 		return nil, err
 	}
 	return &scene{
-		adapter: adapter, backend: backend, shared: shared, ledger: filepath.Join(dir, "ledger"), slowly: slowly,
+		adapter: adapter, backend: backend, shared: shared, ledger: filepath.Join(dir, "ledger"), slowly: slowly, patience: patience,
 		client: &http.Client{
-			Timeout:       patience * time.Duration(slowly),
+			Timeout:       patience,
 			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -207,11 +209,10 @@ func (s *scene) wantRuns(path string, want int) {
 // until asks again until yes says yes; after the scene's patience the statement
 // fails for want of what. It is no sleep that hopes: it ends when it happens.
 func (s *scene) until(what string, yes func() bool) {
-	patience := patience * time.Duration(s.slowly)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(s.patience)
 	for !yes() {
 		if time.Now().After(deadline) {
-			s.fatalf("waited %v in vain for %s", patience, what)
+			s.fatalf("waited %v in vain for %s", s.patience, what)
 		}
 		s.soFar() // what was asked may have failed by itself
 		time.Sleep(5 * time.Millisecond)
