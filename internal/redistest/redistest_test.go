@@ -86,6 +86,19 @@ func TestServerIsSharedAndAnswers(t *testing.T) {
 	}
 }
 
+// Programs that test at once each look for a free port: one that another took first
+// is not ours, whoever answers there.
+func TestTheServerOfAnotherIsNotTakenForOurs(t *testing.T) {
+	others := Server(t)
+	if s, err := launchAt(find(t, "redis-server"), others, plainly(nil)); err == nil {
+		s.stop()
+		t.Error("a server was started where another listens")
+	}
+	if got := Do(t, others, "PING"); got != "+PONG" {
+		t.Errorf("the other answers %q", got)
+	}
+}
+
 func TestServerEndsWithItsLastUser(t *testing.T) {
 	var addr string
 	t.Run("user", func(t *testing.T) { addr = Server(t) })
