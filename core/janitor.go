@@ -100,25 +100,26 @@ func (j *janitor) stop() {
 	<-j.done
 }
 
-// drain goes on until nothing is open or ctx ends, then stops.
-func (j *janitor) drain(ctx context.Context) error {
+// drain goes on until nothing is open or ctx ends, then stops. It returns how much
+// was left open.
+func (j *janitor) drain(ctx context.Context) (left int, err error) {
 	defer j.stop()
 	j.closing.Store(true)
 	j.back.Store(true)
 	j.wake()
 	for {
 		j.mu.Lock()
-		left := len(j.jobs) + j.busy
+		left = len(j.jobs) + j.busy
 		j.mu.Unlock()
 		if left == 0 {
-			return nil
+			return 0, nil
 		}
 		timer := time.NewTimer(settleAgain / 2)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
+			return left, ctx.Err()
 		}
 	}
 }

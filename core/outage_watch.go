@@ -122,7 +122,7 @@ func (g *Guard) watchOutage() {
 func (g *Guard) warnOutage(what string, begin time.Time) {
 	g.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("idem.store", g.describe.Name),
 		slog.Int64("refused", g.outage.refused.Load()), slog.Int64("unprotected", g.outage.open.Load()),
-		slog.Duration("for", g.clock.since(begin)))
+		slog.Duration("for", g.clock.since(begin).Round(time.Millisecond)))
 }
 
 // warnLease tells the log of a lease that is not being renewed.
