@@ -50,7 +50,9 @@ var choiceStatements = []statement{
 				"multipart":  func(pairs []string) func(*request) *request { return partsOf(pairs...) },
 			} {
 				path := row.place + kind
-				send := func(pairs []string) answer { return written(pairs)(s.post(n, path).key(path)).do("Read", "none").send() }
+				send := func(pairs []string) answer {
+					return written(pairs)(s.post(n, path).key(path)).do("Read", "none").send()
+				}
 				first := send(row.first)
 				s.wantRan(first, "executed", http.StatusCreated)
 				s.wantReplay(first, send(row.same))

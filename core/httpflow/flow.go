@@ -156,7 +156,7 @@ type plan struct {
 	partial  bool // only a share of the keys is guarded, so nobody needs one
 	observe  bool // nothing is refused
 	context  source
-	places   string // where keys are looked for, if it is not the sources that say so
+	places   string                     // where keys are looked for, if it is not the sources that say so
 	fixed    [idem.Unguarded + 1]*Reply // refusals that say the same each time
 }
 
