@@ -133,6 +133,7 @@ func (b *batch) waitFor(at *item) bool {
 	b.anew(at)
 	at.c.patience = left
 	_ = b.g.claim(at.ctx, at.c)
+	b.waited += at.c.waited
 	at.held, at.given = at.c.won, false
 	return at.held
 }

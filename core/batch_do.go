@@ -42,7 +42,7 @@ var errNoAnswer = errors.New("idem: the run of the batch gave this item no answe
 // The error says that an intent is wrong or the guard closed; then no answers are
 // returned and nothing ran.
 func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec[T], fn func(ctx context.Context, won []Item) []Answer[T], options ...BatchOption) ([]Answer[T], error) {
-	if g.watch.at(StepAnswer) && slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) {
+	if slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) && g.tells(ctx) {
 		return doBatchTold(ctx, g, intents, codec, fn, options)
 	}
 	watched := g.hooks.enter()
@@ -90,6 +90,11 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			answers[i] = answers[at]
 		default:
 			answers[i].Value, answers[i].Verdict, answers[i].Err = replay(ctx, c, codec)
+		}
+	}
+	for i := range intents {
+		if in := &intents[i]; in.Waited != nil {
+			*in.Waited = b.waited
 		}
 	}
 	b.judged()

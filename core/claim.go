@@ -30,13 +30,14 @@ type Claim struct {
 	reserved bool // it is held for an all-or-nothing batch and not started
 	looks    bool // it waits for an answer and claims nothing
 	why      releaseReason
-	omits    string // why its answer is not kept, where it is not and somebody looks
-	cut      bool   // its answer was more than the store takes
-	warned   bool   // that its lease is nearly over; like the two before it, on mu
-	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
-	loose    bool   // it runs without a record and leaves none: Observe, Off
-	entered  bool   // of a loose run: Close waits for it
-	meant    []byte // of a bare run: what its claim was to be swapped from
+	omits    string        // why its answer is not kept, where it is not and somebody looks
+	cut      bool          // its answer was more than the store takes
+	warned   bool          // that its lease is nearly over; like the two before it, on mu
+	bare     bool          // it runs without a record: the store is out of reach and the policy open, or it is loose
+	loose    bool          // it runs without a record and leaves none: Observe, Off
+	entered  bool          // of a loose run: Close waits for it
+	meant    []byte        // of a bare run: what its claim was to be swapped from
+	waited   time.Duration // for another owner, of patience
 	patience time.Duration
 	lease    time.Duration // of its record, fixed when it is first encoded
 	margin   time.Duration // of that
@@ -237,6 +238,9 @@ func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim,
 	g.fill(ctx, c, in)
 	c.hooked = told
 	err := g.claim(ctx, c)
+	if in.Waited != nil {
+		*in.Waited = c.waited
+	}
 	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
 		c.beside(ctx)
 		return c, nil
@@ -294,9 +298,7 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 		c.verdict, waiting = InFlight, false // it runs beside, at once
 	}
 	if waiting {
-		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
-		err = g.await(obs, c)
-		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
+		err = g.wait(ctx, c)
 	}
 	return g.conclude(ctx, c, err)
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/go-idem/idem/internal/broken"
 )
 
-// Codec turns an action's answer into bytes and back, so that it can be kept.
+// Codec turns an action's answer into bytes and back, so that it can be kept. Its
+// errors go into the log: no piece of an answer may stand in them.
 type Codec[T any] interface {
 	Encode(T) (Payload, error)
 	Decode(Payload) (T, error)
@@ -29,14 +32,31 @@ type jsonCodec[T any] struct{}
 
 func (jsonCodec[T]) Encode(v T) (Payload, error) {
 	b, err := json.Marshal(v)
-	return Payload{Bytes: b}, err
+	return Payload{Bytes: b}, jsonFault(err)
 }
 
 func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 	if p.Partial {
 		return v, nil
 	}
-	return v, json.Unmarshal(p.Bytes, &v)
+	return v, jsonFault(json.Unmarshal(p.Bytes, &v))
+}
+
+// jsonFault is an error of encoding/json in words of ours: it goes into the log, and
+// theirs quote pieces of the answer.
+func jsonFault(err error) error {
+	var syntax *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &other):
+		kind, _, _ := strings.Cut(other.Value, " ")
+		return fmt.Errorf("at byte %d there is a %s, which is no %v", other.Offset, kind, other.Type)
+	}
+	return fmt.Errorf("encoding/json failed with a %T", err)
 }
 
 // Do runs fn once for an intent and gives everybody the same answer.
@@ -55,7 +75,7 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
-	if !in.Judged && g.watch.at(StepAnswer) {
+	if !in.Judged && g.tells(ctx) {
 		return doTold(ctx, g, in, codec, fn)
 	}
 	watched := g.hooks.enter()

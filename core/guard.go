@@ -189,7 +189,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
-	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg)
+	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg, g.log)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)

@@ -102,7 +102,10 @@ func (j *janitor) stop() {
 
 // drain goes on until nothing is open or ctx ends, then stops.
 func (j *janitor) drain(ctx context.Context) error {
-	defer j.stop()
+	defer func() {
+		j.stop()
+		j.giveUp()
+	}()
 	j.closing.Store(true)
 	j.back.Store(true)
 	j.wake()
@@ -263,24 +266,29 @@ func (j *janitor) writeOver(ctx context.Context, one *job) error {
 
 func (j *janitor) finishSettle(one *job, over bool) bool {
 	c := one.claim
-	result, err := "abandoned", error(nil)
+	ctx, end := c.observe(context.Background(), Step{Kind: StepSettle, Attempt: 2})
+	result, err := abandoned, error(nil)
 	if !over {
-		var ctx context.Context
-		var end Ending
-		ctx, end = c.observe(context.Background(), Step{Kind: StepSettle, Attempt: 2})
-		result, err = c.attempt(ctx, one.target, settleTry)
-		if err != nil {
+		if result, err = c.attempt(ctx, one.target, settleTry); err != nil {
 			result = "retry"
 		}
-		end.End(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
 	}
+	end.End(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
 	if err != nil {
 		return false
 	}
 	j.g.counts.pending.Add(-1)
 	j.g.running.end(c.id.name, c)
-	if result == "stale" || result == "abandoned" {
-		j.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: "+result, attrOperation(c), attrKey(c))
-	}
+	c.logOutcome(one.target, result)
 	return true
+}
+
+// giveUp tells of the outcomes that were not written before the guard was closed.
+// Their records are what a crash leaves (PROTOCOL P8). The goroutine has ended.
+func (j *janitor) giveUp() {
+	for _, one := range j.jobs {
+		if one.claim != nil {
+			j.finishSettle(one, true)
+		}
+	}
 }

@@ -74,6 +74,8 @@ type StepResult struct {
 	Elapsed time.Duration // by the guard's clock
 	// Handler is, for StepAnswer, the part of Elapsed that the handler took.
 	Handler time.Duration
+	// Waited is, for StepAnswer, the part of Elapsed that it waited for another owner.
+	Waited time.Duration
 	// Observed is, for StepObserve, what the request would have been answered
 	// with under ModeEnforce.
 	Observed Verdict

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
@@ -286,13 +287,23 @@ func (c *Claim) finish(p *pending, result string) {
 	c.wakeAll()
 	c.mu.Unlock()
 	c.unseen = c.g.running.finish(c)
+	c.logOutcome(p, result)
+}
+
+// logOutcome tells the log of an outcome that needs somebody: what is in doubt, and
+// what was not kept.
+func (c *Claim) logOutcome(p *pending, result string) {
 	switch {
-	case result == "stale":
-		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))
+	case result == "stale" || result == abandoned:
+		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept", attrOperation(c), attrKey(c), slog.String("idem.settle.result", result))
 	case p.rec.state == StateUncertain:
 		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
 	}
 }
+
+// abandoned is what comes of an outcome that is given up: the record it is for is
+// gone, or the guard is closed.
+const abandoned = "abandoned"
 
 // hold keeps an outcome whose write has no known end: repeats in this process
 // are answered from it, and the janitor goes on writing it.

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -96,6 +97,11 @@ func (h *house) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	case "500":
 		w.WriteHeader(http.StatusInternalServerError)
+	case "a panic":
+		time.Sleep(3 * time.Second) // the bubble's clock
+		panic(rawBody)
+	case "a while":
+		time.Sleep(3 * time.Second) // the bubble's clock
 	case "slowly":
 		h.entered <- struct{}{}
 		<-h.slow
@@ -202,6 +208,43 @@ func TestEachVerdictAddsExactlyOne(t *testing.T) {
 		}
 		h.closedIsAnError(t)
 		h.holdsNothingRaw(t, forged)
+	})
+}
+
+// Given a handler that takes three seconds, and panics, and a duplicate that waits
+// for it, then none of that is our own time.
+func TestOurOwnTimeIsNeitherAHandlersNorAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := openHouse(t)
+		time.Sleep(time.Second)
+		func() {
+			defer func() { _ = recover() }()
+			h.send(opAPI, "1", "Idempotency-Key", "p", "Say", "a panic")
+		}()
+		token := h.token()
+		go h.send(opForm, "1", "Idempotency-Token", token, "Say", "a while")
+		time.Sleep(time.Second)
+		if got := h.send(opForm, "1", "Idempotency-Token", token); got != "replayed" {
+			t.Fatalf("the duplicate was told %s", got)
+		}
+		synctest.Wait()
+		var all metricdata.ResourceMetrics
+		if err := h.read.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			if data, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "idem.overhead.duration" {
+				for _, p := range data.DataPoints {
+					if told++; p.Sum > 0.001 {
+						t.Errorf("our own time of %s is %v s", p.Attributes.Encoded(attribute.DefaultEncoder()), p.Sum)
+					}
+				}
+			}
+		}
+		if told != 3 {
+			t.Errorf("%d series, want those of released, executed and replayed", told)
+		}
 	})
 }
 
