@@ -69,9 +69,9 @@ bench-check: ## fail on a broken budget: a count at all, a time by more than a q
 examples: ## build every example and have the shop check itself on each store and adapter
 	$(GO) build -o bin/ ./examples/...
 	@set -e; for adapter in stdhttp echo fiber; do for store in memory miniredis; do \
-	echo; echo "shop: $$adapter on $$store"; ./bin/shop -adapter $$adapter -store $$store -selfcheck; done; done
+	echo; echo "shop: $$adapter on $$store"; ./bin/shop -adapter $$adapter -store $$store -lease 8s -selfcheck; done; done
 	@echo; echo "shop without the guard: every row must be red"; \
-	if ./bin/shop -selfcheck -without=guard; then echo "the self-check is green without the guard: it checks nothing"; exit 1; fi
+	if ./bin/shop -selfcheck -lease 8s -without=guard; then echo "the self-check is green without the guard: it checks nothing"; exit 1; fi
 
 # The version is pinned in tools/jaeger/jaeger.mod, which no other build reads: it
 # asks for some hundred modules.

@@ -20,7 +20,7 @@ import (
 func storeAt(t testing.TB, addrs ...string) *redisstore.Store {
 	t.Helper()
 	s, err := redisstore.Open(t.Context(), redisstore.Options{
-		Universal: &redis.UniversalOptions{Addrs: addrs}, EvictionChecked: redistest.MiniredisEviction,
+		Universal: &redis.UniversalOptions{Addrs: addrs}, EvictionChecked: redistest.MiniredisEviction, CallTimeout: time.Second, // a busy machine
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func clientAt(t testing.TB, addr string) *redis.Client {
 // riding is a log whose events travel with the store's calls.
 func riding(t testing.TB, s *redisstore.Store, j audit.Journal, strict bool) *audit.Log {
 	t.Helper()
-	return logOf(t, audit.Options{Sink: audit.Stream(s, j), Ride: &j, Strict: strict})
+	return logOf(t, audit.Options{Sink: audit.Stream(s, j), Ride: &j, Strict: strict, Timeout: 10 * time.Second})
 }
 
 // said are the changes that a stream holds, each once: where a reply was late an
@@ -62,7 +62,7 @@ func said(t testing.TB, c redis.Cmdable, stream string) (list []string) {
 
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s did not come", what)
 		}
@@ -237,7 +237,7 @@ func TestAuditInAClusterGoesBeside(t *testing.T) {
 func TestAuditOnAServerOfItsOwn(t *testing.T) {
 	records, own := redistest.Miniredis(t), redistest.Miniredis(t)
 	s, c := storeAt(t, records.Addr()), clientAt(t, own.Addr())
-	l := logOf(t, audit.Options{Sink: audit.Stream(redisstream.New(c), audit.Journal{Name: "log", Max: 1000})})
+	l := logOf(t, audit.Options{Sink: audit.Stream(redisstream.New(c), audit.Journal{Name: "log", Max: 1000}), Timeout: 10 * time.Second})
 	g := guardOn(t, s, "idem", func(c *idem.Config) { c.Auditor = l })
 	for i := range 10 {
 		_, _, _ = do(g, fmt.Sprint(i), seven)

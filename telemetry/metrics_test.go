@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -105,28 +106,31 @@ func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
 		slices.Sort(list)
 		want[row[1]] = told{row[2], row[3], strings.Join(list, ",")}
 	}
-	l := live(t)
-	l.through(t)
-	// One request through HTTP, for the metrics that only a request has, and a
-	// reconciler's look: both are told to the observer as they would be.
-	_, end := l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
-	end.End(idem.StepResult{Verdict: idem.Executed})
-	_, end = l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepReconcile, Operation: operation})
-	end.End(idem.StepResult{Result: "later"})
-	units, kinds := map[string]string{}, kindsOf(t, l.read)
-	for line := range lines(t, l.read) {
-		name, rest, _ := strings.Cut(line, "{")
-		cut := strings.LastIndex(rest, "}")
-		units[name] = rest[:cut]
-		if got[name] == nil {
-			got[name] = map[string]bool{}
-		}
-		for _, pair := range strings.Split(rest[cut+1:], ",") {
-			if key, _, is := strings.Cut(pair, "="); is {
-				got[name][key] = true
+	units, kinds := map[string]string{}, map[string]string{}
+	synctest.Test(t, func(t *testing.T) {
+		l := live(t)
+		l.through(t)
+		// One request through HTTP, for the metrics that only a request has, and a
+		// reconciler's look: both are told to the observer as they would be.
+		_, end := l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepAnswer, Operation: operation, Source: "header"})
+		end.End(idem.StepResult{Verdict: idem.Executed})
+		_, end = l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepReconcile, Operation: operation})
+		end.End(idem.StepResult{Result: "later"})
+		kinds = kindsOf(t, l.read)
+		for line := range lines(t, l.read) {
+			name, rest, _ := strings.Cut(line, "{")
+			cut := strings.LastIndex(rest, "}")
+			units[name] = rest[:cut]
+			if got[name] == nil {
+				got[name] = map[string]bool{}
+			}
+			for _, pair := range strings.Split(rest[cut+1:], ",") {
+				if key, _, is := strings.Cut(pair, "="); is {
+					got[name][key] = true
+				}
 			}
 		}
-	}
+	})
 	for name, attributes := range got {
 		is := told{kinds[name], units[name], strings.Join(slices.Sorted(maps.Keys(attributes)), ",")}
 		if want[name] != is {
@@ -166,12 +170,14 @@ func kindsOf(t *testing.T, reader sdkmetric.Reader) map[string]string {
 // about a quantile is a bound of its own: where it lay inside a bucket, a rule would
 // go by a guess.
 func TestBucketsBeginAndDivideWhereTheRulesAsk(t *testing.T) {
-	l := live(t)
-	l.through(t)
 	var all metricdata.ResourceMetrics
-	if err := l.read.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := live(t)
+		l.through(t)
+		if err := l.read.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+	})
 	bounds := map[string][]float64{}
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		if h, ok := m.Data.(metricdata.Histogram[float64]); ok {
@@ -214,21 +220,23 @@ func TestAStoresTimeoutIsToldFromItsRefusal(t *testing.T) {
 
 // error.type is the same word on the span and on the metric.
 func TestErrorTypeAgreesOnSpanAndMetric(t *testing.T) {
-	l := live(t)
-	if _, err := l.guard.Issue(t.Context(), idem.TokenRequest{Operation: operation}); err == nil {
-		t.Fatal("a token without a scope")
-	}
-	onSpan := ""
-	for _, s := range named(l.spans.Ended(), "idem.issue") {
-		for _, a := range s.Attributes() {
-			if a.Key == "error.type" {
-				onSpan = a.Value.AsString()
+	synctest.Test(t, func(t *testing.T) {
+		l := live(t)
+		if _, err := l.guard.Issue(t.Context(), idem.TokenRequest{Operation: operation}); err == nil {
+			t.Fatal("a token without a scope")
+		}
+		onSpan := ""
+		for _, s := range named(l.spans.Ended(), "idem.issue") {
+			for _, a := range s.Attributes() {
+				if a.Key == "error.type" {
+					onSpan = a.Value.AsString()
+				}
 			}
 		}
-	}
-	if list := lines(t, l.read); onSpan == "" || list["idem.tokens.issued{{token}}error.type="+onSpan+",idem.operation="+operation] != 1 {
-		t.Errorf("the span says %q, the metrics %v", onSpan, list)
-	}
+		if list := lines(t, l.read); onSpan == "" || list["idem.tokens.issued{{token}}error.type="+onSpan+",idem.operation="+operation] != 1 {
+			t.Errorf("the span says %q, the metrics %v", onSpan, list)
+		}
+	})
 }
 
 // error.type is one of a closed list, and where a step has both a span and a metric
@@ -319,21 +327,23 @@ func TestTenThousandKeysMakeNoSeries(t *testing.T) {
 
 // Nothing of a whole life (logs, spans, metrics, audit events) holds a key, a token, a body or who asked.
 func TestNothingRawIsInLogsSpansOrMetricsOfALife(t *testing.T) {
-	l := live(t)
-	l.through(t)
-	until(t, "the end of a run is audited", func() bool { return strings.Contains(l.audit.String(), operation) })
-	text := l.log.String() + l.audit.String() + fmt.Sprint(lines(t, l.read))
-	for _, s := range l.spans.Ended() {
-		text += fmt.Sprintln(s.Name(), s.Attributes(), s.Links(), s.Events(), s.Status())
-	}
-	for _, raw := range []string{rawKey, rawBody, rawScope, l.token.Reveal()} {
-		if strings.Contains(text, raw) {
-			t.Errorf("%q stands in logs, spans or metrics", raw)
+	synctest.Test(t, func(t *testing.T) {
+		l := live(t)
+		l.through(t)
+		until(t, "the end of a run is audited", func() bool { return strings.Contains(l.audit.String(), operation) })
+		text := l.log.String() + l.audit.String() + fmt.Sprint(lines(t, l.read))
+		for _, s := range l.spans.Ended() {
+			text += fmt.Sprintln(s.Name(), s.Attributes(), s.Links(), s.Events(), s.Status())
 		}
-	}
-	if !strings.Contains(text, "claim lost while it ran") || !strings.Contains(text, "idem.claim_batch") || !strings.Contains(text, "idem.degrade.transitions") {
-		t.Error("the life was too short: this test looks at nothing")
-	}
+		for _, raw := range []string{rawKey, rawBody, rawScope, l.token.Reveal()} {
+			if strings.Contains(text, raw) {
+				t.Errorf("%q stands in logs, spans or metrics", raw)
+			}
+		}
+		if !strings.Contains(text, "claim lost while it ran") || !strings.Contains(text, "idem.claim_batch") || !strings.Contains(text, "idem.degrade.transitions") {
+			t.Error("the life was too short: this test looks at nothing")
+		}
+	})
 }
 
 // Each request has one verdict and adds one, on each framework.

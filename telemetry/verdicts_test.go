@@ -281,7 +281,7 @@ func TestWhyAnAnswerIsNotKeptIsCounted(t *testing.T) {
 	app.Post("/", fiberidem.Guard(h.flow, opFile), func(c *fiber.Ctx) error { return c.SendString(rawAnswer) })
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.Header.Set("Idempotency-Key", "d")
-	if _, err := app.Test(r); err != nil {
+	if _, err := app.Test(r, -1); err != nil {
 		t.Fatal(err)
 	}
 	list := lines(t, h.read)

@@ -414,7 +414,7 @@ func TestPathValuesAndNative(t *testing.T) {
 	}{{"/orders/8", 410}, {"/orders/7", 204}} {
 		req, _ := http.NewRequest(http.MethodPost, c.path, nil)
 		req.Header.Set("Idempotency-Token", token.Reveal())
-		res, err := app.Test(req)
+		res, err := app.Test(req, -1)
 		if err != nil || res.StatusCode != c.want {
 			t.Errorf("%s: %v, %v, want %d", c.path, res.StatusCode, err, c.want)
 		}

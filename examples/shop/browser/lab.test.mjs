@@ -7,7 +7,7 @@ import { draw } from './draw.mjs'
 import { build, root, serve, suite } from './shop.mjs'
 
 const program = build('./examples/shop')
-const run = suite(() => serve(program))
+const run = suite(() => serve(program, '-lease', '8s'))
 
 const page = join(root, 'docs/explanation/why-not-refresh-and-retry')
 const record = JSON.parse(readFileSync(page + '.json', 'utf8'))
