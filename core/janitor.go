@@ -17,6 +17,7 @@ type janitor struct {
 	mu   sync.Mutex
 	jobs []*job
 	busy int // taken from the list and being worked on
+	over bool
 	poke chan struct{}
 	quit chan struct{}
 	done chan struct{}
@@ -81,8 +82,14 @@ func (j *janitor) settle(c *Claim, target *pending) {
 
 func (j *janitor) add(one *job) {
 	j.mu.Lock()
-	j.jobs = append(j.jobs, one)
+	over := j.over
+	if !over {
+		j.jobs = append(j.jobs, one)
+	}
 	j.mu.Unlock()
+	if over && one.claim != nil { // a run that ended after the guard was closed
+		j.finishSettle(one, true)
+	}
 	j.wake()
 }
 
@@ -100,8 +107,9 @@ func (j *janitor) stop() {
 	<-j.done
 }
 
-// drain goes on until nothing is open or ctx ends, then stops.
-func (j *janitor) drain(ctx context.Context) error {
+// drain goes on until nothing is open or ctx ends, then stops. It returns how much
+// was left open.
+func (j *janitor) drain(ctx context.Context) (left int, err error) {
 	defer func() {
 		j.stop()
 		j.giveUp()
@@ -111,17 +119,17 @@ func (j *janitor) drain(ctx context.Context) error {
 	j.wake()
 	for {
 		j.mu.Lock()
-		left := len(j.jobs) + j.busy
+		left = len(j.jobs) + j.busy
 		j.mu.Unlock()
 		if left == 0 {
-			return nil
+			return 0, nil
 		}
 		timer := time.NewTimer(settleAgain / 2)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
+			return left, ctx.Err()
 		}
 	}
 }
@@ -286,7 +294,11 @@ func (j *janitor) finishSettle(one *job, over bool) bool {
 // giveUp tells of the outcomes that were not written before the guard was closed.
 // Their records are what a crash leaves (PROTOCOL P8). The goroutine has ended.
 func (j *janitor) giveUp() {
-	for _, one := range j.jobs {
+	j.mu.Lock()
+	list := j.jobs
+	j.jobs, j.over = nil, true
+	j.mu.Unlock()
+	for _, one := range list {
 		if one.claim != nil {
 			j.finishSettle(one, true)
 		}

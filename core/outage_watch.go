@@ -131,7 +131,7 @@ func (g *Guard) warnOutage(what string, begin time.Time) {
 	}
 	g.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("idem.store", g.describe.Name), slog.String("error.type", fault),
 		slog.Int64("refused", g.outage.refused.Load()), slog.Int64("unprotected", g.outage.open.Load()),
-		slog.Duration("for", g.clock.since(begin)))
+		slog.Duration("for", g.clock.since(begin).Round(time.Millisecond)))
 }
 
 // IsTimeout tells an error of a store that did not answer in time from one by

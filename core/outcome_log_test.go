@@ -40,11 +40,13 @@ func TestAnOutcomeThatIsGivenUpIsTold(t *testing.T) {
 		for i := range 3 {
 			_ = won(t, g, testIntent(fmt.Sprint(i))).Complete(context.Background(), Payload{})
 		}
+		late := won(t, g, testIntent("late"))
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := g.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("closed with %v", err)
 		}
+		_ = late.Complete(context.Background(), Payload{}) // a run that does not listen to its context
 		given := 0
 		_, ended := seen.told()
 		for _, r := range ended {
@@ -52,8 +54,8 @@ func TestAnOutcomeThatIsGivenUpIsTold(t *testing.T) {
 				given++
 			}
 		}
-		if n := log.count(`level=ERROR msg="outcome not kept"`); given != 3 || n != 3 || g.Stats().Pending != 0 {
-			t.Errorf("%d were told as abandoned, %d stand in the log, %d are pending; want 3, 3, 0", given, n, g.Stats().Pending)
+		if n := log.count(`level=ERROR msg="outcome not kept"`); given != 4 || n != 4 || g.Stats().Pending != 0 {
+			t.Errorf("%d were told as abandoned, %d stand in the log, %d are pending; want 4, 4, 0", given, n, g.Stats().Pending)
 		}
 	})
 }

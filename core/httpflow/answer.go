@@ -23,8 +23,12 @@ func (j *judgement) refuseFor(err error) error {
 
 // refuseBody tells a body that is no good from a server that has no room for it.
 func (j *judgement) refuseBody(err error) error {
-	if errors.Is(err, errNoRoom) {
+	switch {
+	case errors.Is(err, errNoRoom):
 		j.trouble("request body cannot be held", err)
+		return j.refuse(idem.Unavailable, err)
+	case errors.Is(err, errTaken):
+		j.trouble("request body was read before the guard", err)
 		return j.refuse(idem.Unavailable, err)
 	}
 	return j.refuse(idem.Malformed, err)

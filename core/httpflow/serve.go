@@ -156,6 +156,10 @@ func (j *judgement) judge() error {
 			}
 		}
 	}
+	if j.nested() {
+		j.giveBack()
+		return j.x.Pass()
+	}
 	if j.named.sent || !p.partial {
 		j.begin()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -86,11 +87,22 @@ func openRedis(ctx context.Context, where redisAt, flushed func(redisstore.Flush
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis at %s: %w", at.Addr, err)
 	}
-	if err := s.Ready(ctx); err != nil {
+	if err := ready(ctx, s); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("the Redis at %s cannot be used (start one, or leave -store out to use an embedded one): %w", at.Addr, err)
 	}
 	return &openedStore{records: s, words: "Redis at " + at.Addr, redis: where, close: func() { _ = s.Close() }}, nil
+}
+
+// ready waits until a Redis is fit for use. One that is slow to answer is asked
+// again: nothing is lost by that, and an order might be.
+func ready(ctx context.Context, s *redisstore.Store) (err error) {
+	for range 10 {
+		if err = s.Ready(ctx); err == nil || errors.Is(err, redisstore.ErrUnfit) || errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+	}
+	return err
 }
 
 // sweep removes what this shop left in a Redis that outlives it: nobody can
