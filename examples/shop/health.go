@@ -27,8 +27,7 @@ type health struct {
 // threshold. Those of the alert rules (telemetry/alerts) are the same.
 type golden struct {
 	Name, Means, Value, Threshold string
-	Good                          bool
-	Says                          string // of the value and the threshold
+	Says, Tone                    string // of the value and the threshold: good, bad or idle
 	Points                        string // of the chart's line, in a box of 240 by 60
 	X, Y                          int    // of the newest of them
 	Limit                         int    // the height of the threshold's line
@@ -80,7 +79,7 @@ func goldens(list []reading) []golden {
 
 // by makes the figure. A moment at which nothing had happened for so long has none.
 func (f *figure) by(list []reading) golden {
-	g := golden{Name: f.name, Means: f.means, Value: "nothing yet", Good: true, Says: "good", Limit: f.height(f.threshold), Line: f.words(f.threshold, 0)}
+	g := golden{Name: f.name, Means: f.means, Value: "–", Says: "nothing yet", Tone: "idle", Limit: f.height(f.threshold), Line: f.words(f.threshold, 0)}
 	g.Threshold, g.LineAt = "at most "+g.Line, g.Limit-4
 	if f.atLeast {
 		g.Threshold = "at least " + g.Line
@@ -98,12 +97,12 @@ func (f *figure) by(list []reading) golden {
 		ago := list[len(list)-1].at.Sub(m.at)
 		v, any := f.of(m.since(was))
 		if !any {
-			if points != nil {
-				g.Value, g.Good, g.Says = "nothing lately", true, "good"
+			if g.Tone != "idle" {
+				g.Value, g.Says, g.Tone = "–", "nothing lately", "idle"
 			}
 			continue
 		}
-		g.Value, g.Good, g.Says = f.says(v)
+		g.Value, g.Says, g.Tone = f.says(v)
 		if ago <= chartOf {
 			g.X, g.Y = 240-int(240*ago/chartOf), f.height(v)
 			points = append(points, fmt.Sprintf("%d,%d", g.X, g.Y))
@@ -115,7 +114,7 @@ func (f *figure) by(list []reading) golden {
 
 // says puts a value into words: as exactly as it takes to tell it from a threshold
 // that it is past.
-func (f *figure) says(v float64) (value string, good bool, says string) {
+func (f *figure) says(v float64) (value, says, tone string) {
 	value = f.words(v, 0)
 	switch {
 	case f.atLeast && v < f.threshold:
@@ -123,12 +122,12 @@ func (f *figure) says(v float64) (value string, good bool, says string) {
 	case !f.atLeast && v > f.threshold:
 		says = "over the line"
 	default:
-		return value, true, "good"
+		return value, "good", "good"
 	}
 	for digits := 1; digits < 4 && value == f.words(f.threshold, digits-1); digits++ {
 		value = f.words(v, digits)
 	}
-	return value, false, says
+	return value, says, "bad"
 }
 
 // height is where a value stands in a chart of 60, counted from above.
