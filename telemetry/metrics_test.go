@@ -38,24 +38,24 @@ func (f *faulty) UsesStoreStep() bool { return true }
 
 func (f *faulty) fail(step string) { f.mu.Lock(); f.step = step; f.mu.Unlock() }
 
-func (f *faulty) fault(ctx context.Context) error {
+func (f *faulty) fault(ctx context.Context, asked ...any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.step != "" && (f.step == "all" || idem.StoreStep(ctx) == f.step) {
-		return errors.New("the store is away")
+		return fmt.Errorf("the store is away, asked about %s", asked) // as some drivers say it
 	}
 	return nil
 }
 
 func (f *faulty) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (idem.Result, error) {
-	if err := f.fault(ctx); err != nil {
+	if err := f.fault(ctx, name, string(value)); err != nil {
 		return idem.Result{}, err
 	}
 	return f.Store.Create(ctx, name, value, ttl)
 }
 
 func (f *faulty) Swap(ctx context.Context, name string, old, value []byte, ttl time.Duration) (idem.Result, error) {
-	if err := f.fault(ctx); err != nil {
+	if err := f.fault(ctx, name, string(old), string(value)); err != nil {
 		return idem.Result{}, err
 	}
 	return f.Store.Swap(ctx, name, old, value, ttl)
