@@ -146,7 +146,6 @@ func (b *batch) giveBack(items []*item) {
 			continue
 		}
 		at.held, at.given = false, true
-		at.c.because(releasedByCancel)
 		switch {
 		case broken.Is(broken.S8ReservedLeft):
 		case at.c.bare:

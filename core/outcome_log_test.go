@@ -118,6 +118,30 @@ func TestEachDecisionIsALine(t *testing.T) {
 	})
 }
 
+// What an all-or-nothing batch gives back unstarted was no run: its release has no
+// reason, and is counted as nobody's failure.
+func TestWhatABatchGivesBackIsNoReleasedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &stepper{kind: StepSettle}
+		g := guardOn(t, newShelf(), steppedBy(seen))
+		held := won(t, g, testIntent("a"))
+		claims, err := g.ClaimBatch(context.Background(), []Intent{testIntent("a"), testIntent("b"), testIntent("c")}, Atomic())
+		if err != nil || claims[1].Won() {
+			t.Fatal("the batch was won", err)
+		}
+		_, ended := seen.told()
+		for _, r := range ended {
+			if r.State != StateReleased || r.Reason != "" {
+				t.Errorf("given back as %s, %q", r.State, r.Reason)
+			}
+		}
+		if len(ended) == 0 {
+			t.Error("nothing was given back: this test looks at nothing")
+		}
+		held.End(context.Background())
+	})
+}
+
 // What a duplicate waited for another's run is told apart from our own time.
 func TestAWaitIsToldApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
