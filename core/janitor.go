@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -304,3 +305,18 @@ func (j *janitor) giveUp() {
 		}
 	}
 }
+
+// logOutcome tells the log of an outcome that needs somebody: what is in doubt, and
+// what was not kept.
+func (c *Claim) logOutcome(p *pending, result string) {
+	switch {
+	case result == "stale" || result == abandoned:
+		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept", attrOperation(c), attrKey(c), slog.String("idem.settle.result", result))
+	case p.rec.state == StateUncertain:
+		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
+	}
+}
+
+// abandoned is what comes of an outcome that is given up: the record it is for is
+// gone, or the guard is closed.
+const abandoned = "abandoned"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/go-idem/idem/internal/broken"
@@ -292,21 +291,6 @@ func (c *Claim) finish(p *pending, result string) {
 	c.unseen = c.g.running.finish(c)
 	c.logOutcome(p, result)
 }
-
-// logOutcome tells the log of an outcome that needs somebody: what is in doubt, and
-// what was not kept.
-func (c *Claim) logOutcome(p *pending, result string) {
-	switch {
-	case result == "stale" || result == abandoned:
-		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept", attrOperation(c), attrKey(c), slog.String("idem.settle.result", result))
-	case p.rec.state == StateUncertain:
-		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
-	}
-}
-
-// abandoned is what comes of an outcome that is given up: the record it is for is
-// gone, or the guard is closed.
-const abandoned = "abandoned"
 
 // hold keeps an outcome whose write has no known end: repeats in this process
 // are answered from it, and the janitor goes on writing it.
