@@ -19,7 +19,7 @@ type stormLog struct {
 	forces                    int
 	active                    int
 	done                      string // why nothing may run any more
-	fence                     uint64
+	fence, doneAt             uint64
 	fences                    map[uint64]bool
 	answers                   map[string]bool
 }
@@ -76,7 +76,7 @@ func (s *storm) begins(ctx context.Context, in idem.Intent) *stormRun {
 	}
 	strict := l.operation == "storm:hold:run" || l.operation == "storm:cancel:run"
 	switch {
-	case l.done != "" && (strict || l.operation == "storm:retake:run"):
+	case l.done != "" && (strict || l.operation == "storm:retake:run" && r.fence > l.doneAt): // a zombie of before may only now be told that it won
 		s.wrong(l, "it runs again, and %s", l.done)
 	case strict && l.active > 0:
 		s.wrong(l, "it runs twice at once")
@@ -95,7 +95,7 @@ func (r *stormRun) marks() error {
 	if err == nil && r.recorded && !r.forced {
 		r.s.mu.Lock()
 		defer r.s.mu.Unlock()
-		r.done = "its effects were marked"
+		r.done, r.doneAt = "its effects were marked", max(r.doneAt, r.fence)
 	}
 	return err
 }
