@@ -372,3 +372,22 @@ func TestI6_AnEndThatSomebodyElseBeganHasAVerdict(t *testing.T) {
 		}
 	})
 }
+
+// Given an item that is held, when it is renewed while its batch asks whether it was
+// won too late, then nobody reads what another is writing (the race detector sees it).
+func TestAHeldItemMayBeRenewedWhileItIsStarted(t *testing.T) {
+	c := won(t, guardOn(t, newShelf(), policy(func(p *Policy) { p.Lease = time.Minute })), testIntent("k"))
+	var renews sync.WaitGroup
+	renews.Go(func() {
+		for range 50 {
+			_ = c.MarkEffects(context.Background())
+		}
+	})
+	for range 1000 {
+		if c.late() {
+			t.Error("a lease of a minute is over")
+		}
+	}
+	renews.Wait()
+	_ = c.Complete(context.Background(), Payload{})
+}
