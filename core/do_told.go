@@ -63,7 +63,7 @@ func doTold[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn 
 	ctx, end := g.step(ctx, in.judgedHere(&t))
 	defer func() {
 		if verdict == 0 && len(t.claims) > 0 {
-			verdict = t.claims[0].Verdict() // what its settle, which is behind us, made of it
+			verdict = t.claims[0].ends() // what its settle, which is behind us, made of it
 		}
 		end.End(StepResult{Verdict: verdict, Err: refusal(err), Handler: t.handler, Waited: *in.Waited})
 		g.logJudged(ctx, in.Operation, verdict)
@@ -96,7 +96,7 @@ func doBatchTold[T any](ctx context.Context, g *Guard, intents []Intent, codec C
 			case answers != nil:
 				r.Verdict, r.Err = answers[i].Verdict, refusal(answers[i].Err)
 			case c != nil && len(t.claims) > 0:
-				r.Verdict = c.Verdict()
+				r.Verdict = c.ends()
 			}
 			end.End(r)
 			g.logJudged(ctx, intents[i].Operation, r.Verdict)
