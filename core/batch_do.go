@@ -85,7 +85,7 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 		read = true
 		g.settleAll(ctx, list) // the verdicts say what became of it
 		for _, at := range won {
-			answers[at.Index].Verdict = at.Claim.Verdict()
+			answers[at.Index].Verdict = at.Claim.ends()
 		}
 		b.catchUp()
 		b.tell()

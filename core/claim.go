@@ -313,6 +313,8 @@ var errLate = errors.New("the claim was won too late to be used: less than the m
 // late tells whether the store took so long that less than the margin of the
 // lease is left; such a claim is given back unstarted (PROTOCOL I11).
 func (c *Claim) late() bool {
+	c.mu.Lock() // an item of a batch that is held may be renewed just now
+	defer c.mu.Unlock()
 	return c.lateAt(c.g.clock.now())
 }
 

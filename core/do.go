@@ -108,7 +108,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	ending(ctx, &s, codec, v, err)
 	read = true
 	_ = c.settle(ctx, s.Outcome, s.Payload, s.undone) // the verdict says what became of it
-	verdict := c.Verdict()
+	verdict := c.ends()
 	c.recycle()
 	return v, verdict, err
 }

@@ -58,7 +58,7 @@ func doTold[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn 
 	t := telling{clock: g.clock}
 	defer func() {
 		if verdict == 0 && len(t.claims) > 0 {
-			verdict = t.claims[0].Verdict() // what its settle, which is behind us, made of it
+			verdict = t.claims[0].ends() // what its settle, which is behind us, made of it
 		}
 		end.End(StepResult{Verdict: verdict, Err: refusal(err), Handler: t.handler})
 	}()
@@ -86,7 +86,7 @@ func doBatchTold[T any](ctx context.Context, g *Guard, intents []Intent, codec C
 			case answers != nil:
 				r.Verdict, r.Err = answers[i].Verdict, refusal(answers[i].Err)
 			case c != nil && len(t.claims) > 0:
-				r.Verdict = c.Verdict()
+				r.Verdict = c.ends()
 			}
 			end.End(r)
 		}

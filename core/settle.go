@@ -297,6 +297,25 @@ func (c *Claim) finish(p *pending, result string) {
 	}
 }
 
+// ends returns the verdict of a run whose end was begun. Somebody whom the handler
+// gave the claim may have begun it, and be at it still: every request ends with a
+// verdict (PROTOCOL I6).
+func (c *Claim) ends() Verdict {
+	c.mu.Lock()
+	begun := c.ended || c.hooked != nil && c.hooked.asked
+	if c.verdict != 0 || !begun {
+		defer c.mu.Unlock()
+		return c.verdict
+	}
+	if c.wake == nil {
+		c.wake = make(chan struct{})
+	}
+	wake := c.wake
+	c.mu.Unlock()
+	<-wake // by finish or hold, soon: a settle gives up
+	return c.Verdict()
+}
+
 // hold keeps an outcome whose write has no known end: repeats in this process
 // are answered from it, and the janitor goes on writing it.
 func (c *Claim) hold(p *pending) {
