@@ -105,6 +105,9 @@ func (h *house) serve(w http.ResponseWriter, r *http.Request) {
 	case "slowly":
 		h.entered <- struct{}{}
 		<-h.slow
+	case "less than announced":
+		w.Header().Set("Content-Length", "1")
+		w.WriteHeader(http.StatusOK)
 	case "a stream":
 		_, _ = w.Write([]byte("1"))
 		_ = http.NewResponseController(w).Flush()
@@ -316,6 +319,7 @@ func TestWhyAnAnswerIsNotKeptIsCounted(t *testing.T) {
 	h := openHouse(t)
 	h.send(opFile, "1", "Idempotency-Key", "a") // more than one byte
 	h.send(opFile, "1", "Idempotency-Key", "b", "Say", "a stream")
+	h.send(opFile, "1", "Idempotency-Key", "e", "Say", "less than announced")
 	h.send(opAPI, "1", "Idempotency-Key", "c")
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Post("/", fiberidem.Guard(h.flow, opFile), func(c *fiber.Ctx) error { return c.SendString(rawAnswer) })
@@ -325,7 +329,7 @@ func TestWhyAnAnswerIsNotKeptIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := lines(t, h.read)
-	for word, want := range map[string]float64{"too_large": 2, "stream": 1} {
+	for word, want := range map[string]float64{"too_large": 2, "stream": 1, "error": 1} {
 		if got := list["idem.kept_body.skips{{answer}}idem.kept_body.skip="+word+",idem.operation="+opFile]; got != want {
 			t.Errorf("%v are counted as %s, want %v: %v", got, word, want, list)
 		}

@@ -188,8 +188,11 @@ func (codec) Failed(r *Reply) bool { return r.Status >= 500 }
 
 // Skipped says why an answer is not kept.
 func (codec) Skipped(r *Reply) string {
-	if r.TooLarge {
+	switch {
+	case r.TooLarge:
 		return "too_large"
+	case r.BrokeOff:
+		return "error"
 	}
 	return "stream"
 }

@@ -73,7 +73,8 @@ func (c *capture) reply(r *Reply) {
 	if c.state == holding && c.status == 0 {
 		c.take(http.StatusOK)
 	}
-	r.Status, r.Partial, r.TooLarge = c.status, c.state != holding || c.broken(), c.large
+	r.Status, r.TooLarge, r.BrokeOff = c.status, c.large, c.state == holding && c.broken()
+	r.Partial = c.state != holding || r.BrokeOff
 	if c.body != nil {
 		r.Body = *c.body
 	}

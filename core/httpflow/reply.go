@@ -27,11 +27,14 @@ type Reply struct {
 	Fields []Field
 	Body   []byte
 	// Partial says that the answer itself cannot be kept: it was streamed,
-	// hijacked or too large.
+	// hijacked, too large, or broke off.
 	Partial bool
 	// TooLarge says of a Partial answer that it had more bytes than are kept; it is
 	// told to telemetry.
 	TooLarge bool
+	// BrokeOff says of a Partial answer that there is less of it than was announced;
+	// it is told to telemetry.
+	BrokeOff bool
 	// Read says of an answer to be sent that the request's body was read to its
 	// end. Where it was not, a server that cannot skip a body has to close.
 	Read bool
