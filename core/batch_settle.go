@@ -1,9 +1,11 @@
 package idem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -95,14 +97,10 @@ func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) 
 	if len(text) > maxNote {
 		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(text))
 	}
-	var failed error
-	list := make([]renewing, 0, len(claims))
-	talks := make([]talk, 0, len(claims))
-	for _, c := range claims {
-		if !c.won {
-			failed = errors.Join(failed, ErrNoClaim)
-			continue
-		}
+	ours, failed := marked(claims)
+	list := make([]renewing, 0, len(ours))
+	talks := make([]talk, 0, len(ours))
+	for _, c := range ours {
 		c.startWriting(true)
 		p, err := c.beginMark(text)
 		if p == nil {
@@ -124,6 +122,24 @@ func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) 
 		}
 	}
 	return failed
+}
+
+// marked are claims as they are to be marked: each once, as the same key twice in a
+// batch is one claim, and in the order of their names, so that no two calls about
+// the same claims wait for each other.
+func marked(claims []*Claim) (ours []*Claim, failed error) {
+	seen := make(map[*Claim]bool, len(claims))
+	for _, c := range claims {
+		switch {
+		case !c.won:
+			failed = errors.Join(failed, ErrNoClaim)
+		case !seen[c]:
+			seen[c] = true
+			ours = append(ours, c)
+		}
+	}
+	slices.SortStableFunc(ours, func(a, b *Claim) int { return cmp.Compare(a.id.name, b.id.name) })
+	return ours, failed
 }
 
 // excuse has a run that returns this error be one without effect.
