@@ -168,7 +168,6 @@ func (c *Claim) abandon() {
 	c.run.end(context.Canceled)
 	c.g.running.end(c.id.name, c)
 	c.g.running.leave(c.id.name)
-	c.g.counts.unknown.Add(1)
 	c.g.janitor.mend(c, c.rec, c.meant)
 }
 
@@ -220,17 +219,19 @@ func (b *batch) released(at *item, again bool) {
 func (b *batch) startAll() bool {
 	list := make([]renewing, 0, len(b.items))
 	talks := make([]talk, 0, len(b.items))
+	sent := make([]*item, 0, len(b.items))
 	for _, at := range b.items {
 		if !at.held || at.c.bare || !at.c.reserved {
 			continue
 		}
+		sent = append(sent, at)
 		at.c.startWriting(true) // a renewal may be on its way
 		list = append(list, renewing{c: at.c, p: at.c.startRenewal(), result: "ok"})
 		talks = append(talks, &list[len(list)-1])
 	}
 	b.g.together(b.ctx, b.g.describe.WorstCall, askTries, talks, nil)
-	started := true
-	for i := range list {
+	var failed []*item
+	for i, at := range sent {
 		c, err := list[i].c, list[i].err
 		c.stopWriting()
 		if err == nil && c.late() {
@@ -240,12 +241,12 @@ func (b *batch) startAll() bool {
 			c.openHeld()
 			err = nil
 		}
-		if err != nil {
-			started = false
-			b.notStarted(c, err)
+		if at.err = err; err != nil {
+			failed = append(failed, at)
 		}
 	}
-	if !started {
+	if len(failed) > 0 {
+		b.notStarted(failed)
 		return false
 	}
 	now := b.g.clock.now()
@@ -281,14 +282,22 @@ func (c *Claim) openHeld() {
 	c.withoutRecord()
 }
 
-// notStarted gives back an item that is not known to be started and says why.
-func (b *batch) notStarted(c *Claim, why error) {
-	at := b.items[slices.IndexFunc(b.items, func(at *item) bool { return at.c == c })]
-	b.giveBack([]*item{at})
-	at.c = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, position: -1}
-	if errors.Is(why, ErrClaimLost) {
-		at.c.verdict, at.c.retry = InFlight, time.Second // somebody else has it now
-		return
+// notStarted gives back items that are not known to be started, in one exchange: a
+// store that took none of the starts is waited for once. It says of each why.
+func (b *batch) notStarted(items []*item) {
+	if broken.Is(broken.S8BatchGivenBackOneByOne) {
+		for i := range items {
+			b.giveBack(items[i : i+1])
+		}
 	}
-	_ = at.c.unavailable(why)
+	b.giveBack(items)
+	for _, at := range items {
+		c := at.c
+		at.c = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, position: -1}
+		if errors.Is(at.err, ErrClaimLost) {
+			at.c.verdict, at.c.retry = InFlight, time.Second // somebody else has it now
+			continue
+		}
+		_ = at.c.unavailable(at.err)
+	}
 }

@@ -102,6 +102,9 @@ const (
 	S9RefusedOneByOne
 	S8JanitorKeepsOn
 	I4JudgementKept
+	S9WaitHeardByAll
+	S9WaitByTheFirst
+	S8BatchGivenBackOneByOne
 )
 
 // Rules is the list `make broken` walks.
@@ -231,4 +234,7 @@ var Rules = []Entry{
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
 	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
 	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
+	{S9WaitHeardByAll, "S9-wait-heard-by-all", "stores/redisstore", "TestS9_OnlyAClaimHearsItsWait", "what leaves with a claim that waits for replicas is told what became of the wait"},
+	{S9WaitByTheFirst, "S9-wait-by-the-first", "stores/redisstore", "TestS9_AClaimWaitsInAnyBatch", "whether a claim in a batch waits for replicas is decided by the batch's first operation"},
+	{S8BatchGivenBackOneByOne, "S8-batch-given-back-one-by-one", "core", "TestS8_ABatchThatCannotStartIsGivenBackInOneExchange", "items that could not be started are given back one after the other"},
 }
