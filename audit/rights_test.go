@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,13 +19,13 @@ import (
 func TestTheRightsThatThePageNamesAreEnoughForAnAudit(t *testing.T) {
 	addr := redistest.StartWithRights(t, "../docs/how-to/choose-redis-settings.md", "A user with ACL rights")
 	as := redis.UniversalOptions{Addrs: []string{addr}, Username: redistest.LimitedUser, Password: redistest.LimitedPassword}
-	s, err := redisstore.Open(t.Context(), redisstore.Options{Universal: &as})
+	s, err := redisstore.Open(t.Context(), redisstore.Options{Universal: &as, CallTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	j := audit.Journal{} // the usual one
-	l := logOf(t, audit.Options{Sink: audit.Stream(s, j), Ride: &j, Strict: true})
+	l := logOf(t, audit.Options{Sink: audit.Stream(s, j), Ride: &j, Strict: true, Timeout: 10 * time.Second})
 	g := guardOn(t, s, "idem", func(c *idem.Config) {
 		c.Auditor = l
 		c.Signer, err = idem.NewSigner(idem.SigningKey{ID: 1, Secret: idem.GenerateKey()})

@@ -15,7 +15,9 @@ func TestBudgetOfAllocations(t *testing.T) {
 	if racing {
 		t.Skip("the race detector allocates too")
 	}
-	ours, err := redisstore.Open(t.Context(), redisstore.Options{Universal: &redis.UniversalOptions{Addrs: []string{redistest.Server(t)}}})
+	ours, err := redisstore.Open(t.Context(), redisstore.Options{
+		Universal: &redis.UniversalOptions{Addrs: []string{redistest.Server(t)}}, CallTimeout: 10 * time.Second, // a busy machine
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

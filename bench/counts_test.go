@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,13 +28,14 @@ func TestBudgetsThatCount(t *testing.T) {
 		name      string
 		open      func(context.Context, string) (*group, error)
 		budgets   []budget
-		allocates bool // allocations are counted: the race detector has some of its own
+		allocates bool     // allocations are counted: the race detector has some of its own
+		rows      []string // those that are counted; nil: all
 	}{
-		{"memory", func(context.Context, string) (*group, error) { return memoryRows() }, memoryBudgets, true},
-		{"telemetry", func(context.Context, string) (*group, error) { return telemetryRows() }, telemetryBudgets, true},
-		{"http-redis", redisHTTPRows, redisHTTPBudgets, false},
-		{"served", servedRows, servedBudgets, false},
-		{"sizes", sizeRows, sizeBudgets, false},
+		{"memory", func(context.Context, string) (*group, error) { return memoryRows() }, memoryBudgets, true, nil},
+		{"telemetry", func(context.Context, string) (*group, error) { return telemetryRows() }, telemetryBudgets, true, nil},
+		{"http-redis", redisHTTPRows, redisHTTPBudgets, false, []string{firstOnRedis, againOnRedis}},
+		{"served", servedRows, servedBudgets, false, []string{forgedOn("net/http"), forgedOn("Echo"), forgedOn("Fiber")}},
+		{"sizes", sizeRows, sizeBudgets, false, nil},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			if p.allocates && racing {
@@ -47,7 +49,10 @@ func TestBudgetsThatCount(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.end()
-			all, err := g.measure(1, 10*time.Millisecond)
+			if p.rows != nil { // the others are times, and a busy machine may not even answer them
+				g.rows = slices.DeleteFunc(g.rows, func(r row) bool { return !slices.Contains(p.rows, r.name) })
+			}
+			all, err := g.measure(3, 50*time.Millisecond) // of which the middle is judged
 			if err != nil {
 				t.Fatal(err)
 			}

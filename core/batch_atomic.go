@@ -133,6 +133,7 @@ func (b *batch) waitFor(at *item) bool {
 	b.anew(at)
 	at.c.patience = left
 	_ = b.g.claim(at.ctx, at.c)
+	b.waited += at.c.waited
 	at.held, at.given = at.c.won, false
 	return at.held
 }
@@ -145,7 +146,6 @@ func (b *batch) giveBack(items []*item) {
 			continue
 		}
 		at.held, at.given = false, true
-		at.c.because(releasedByCancel)
 		switch {
 		case broken.Is(broken.S8ReservedLeft):
 		case at.c.bare:
@@ -219,19 +219,17 @@ func (b *batch) released(at *item, again bool) {
 func (b *batch) startAll() bool {
 	list := make([]renewing, 0, len(b.items))
 	talks := make([]talk, 0, len(b.items))
-	sent := make([]*item, 0, len(b.items))
 	for _, at := range b.items {
 		if !at.held || at.c.bare || !at.c.reserved {
 			continue
 		}
-		sent = append(sent, at)
 		at.c.startWriting(true) // a renewal may be on its way
 		list = append(list, renewing{c: at.c, p: at.c.startRenewal(), result: "ok"})
 		talks = append(talks, &list[len(list)-1])
 	}
 	b.g.together(b.ctx, b.g.describe.WorstCall, askTries, talks, nil)
-	var failed []*item
-	for i, at := range sent {
+	failed := map[*Claim]error{}
+	for i := range list {
 		c, err := list[i].c, list[i].err
 		c.stopWriting()
 		if err == nil && c.late() {
@@ -241,8 +239,8 @@ func (b *batch) startAll() bool {
 			c.openHeld()
 			err = nil
 		}
-		if at.err = err; err != nil {
-			failed = append(failed, at)
+		if err != nil {
+			failed[c] = err
 		}
 	}
 	if len(failed) > 0 {
@@ -282,22 +280,28 @@ func (c *Claim) openHeld() {
 	c.withoutRecord()
 }
 
-// notStarted gives back items that are not known to be started, in one exchange: a
-// store that took none of the starts is waited for once. It says of each why.
-func (b *batch) notStarted(items []*item) {
-	if broken.Is(broken.S8BatchGivenBackOneByOne) {
+// notStarted gives back what is not known to be started, in one exchange, and says
+// why.
+func (b *batch) notStarted(failed map[*Claim]error) {
+	var items []*item
+	for _, at := range b.items {
+		if failed[at.c] != nil {
+			items = append(items, at)
+		}
+	}
+	if broken.Is(broken.S8GivenBackOneByOne) {
 		for i := range items {
 			b.giveBack(items[i : i+1])
 		}
 	}
 	b.giveBack(items)
 	for _, at := range items {
-		c := at.c
+		c, why := at.c, failed[at.c]
 		at.c = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, position: -1}
-		if errors.Is(at.err, ErrClaimLost) {
+		if errors.Is(why, ErrClaimLost) {
 			at.c.verdict, at.c.retry = InFlight, time.Second // somebody else has it now
 			continue
 		}
-		_ = at.c.unavailable(at.err)
+		_ = at.c.unavailable(why)
 	}
 }

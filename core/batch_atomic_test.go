@@ -211,39 +211,6 @@ func TestI11_ABatchRunsOnlyWhatIsKnownToBeStarted(t *testing.T) {
 	}
 }
 
-// Given a store that goes silent when a batch has all its items, however many, then
-// what could not be started is given back in one exchange, and its caller waits for
-// one.
-func TestS8_ABatchThatCannotStartIsGivenBackInOneExchange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, faults := batchGuard(t, memstore.New(memstore.Options{}))
-		silent := storetest.Fault{Mode: storetest.Timeout, Times: -1}
-		_, _ = faults.Set("renew", silent), faults.Set("settle", silent)
-		began := time.Now()
-		claims, err := g.ClaimBatch(context.Background(), batchOf(byName(40)...), idem.Atomic())
-		if !errors.Is(err, idem.ErrUnavailable) {
-			t.Errorf("%v, want ErrUnavailable", err)
-		}
-		for i, c := range claims {
-			if c.Won() || c.Verdict() != idem.Unavailable {
-				t.Errorf("item %d is %s", i, c.Verdict())
-			}
-		}
-		// The claims, three tries to start them, and one to give them back.
-		if trips := faults.Trips(); trips != 5 {
-			t.Errorf("%d exchanges, want 5", trips)
-		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("its caller waited %v", took)
-		}
-		faults.Clear()
-		<-time.After(35 * time.Second) // the janitor's longest pause
-		for _, key := range byName(40) {
-			wantState(t, g, key, idem.StateReleased)
-		}
-	})
-}
-
 // slowly is a store that may keep renewals for so long, whatever their context
 // says.
 type slowly struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // Item is one item of a batch that was won.
@@ -42,7 +44,10 @@ var errNoAnswer = errors.New("idem: the run of the batch gave this item no answe
 // The error says that an intent is wrong or the guard closed; then no answers are
 // returned and nothing ran.
 func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec[T], fn func(ctx context.Context, won []Item) []Answer[T], options ...BatchOption) ([]Answer[T], error) {
-	if g.watch.at(StepAnswer) && slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) {
+	if codec == nil || fn == nil {
+		return nil, errNothingToRun
+	}
+	if slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) && g.tells(ctx) {
 		return doBatchTold(ctx, g, intents, codec, fn, options)
 	}
 	watched := g.hooks.enter()
@@ -57,7 +62,15 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 	answers := make([]Answer[T], len(intents))
 	if len(won) > 0 {
 		given := runBatch(ctx, g, won, fn)
-		list := make([]ended, len(won))
+		list, read := make([]ended, len(won)), false
+		for i, at := range won {
+			list[i].Settlement = Settlement{Claim: at.Claim, Outcome: Doubts}
+		}
+		defer func() {
+			if !read && !broken.Is(broken.P10CodecUnsettled) { // the codec panicked; that goes on by itself
+				g.settleAll(context.Background(), list)
+			}
+		}()
 		for i, at := range won {
 			a := Answer[T]{Err: errNoAnswer}
 			if i < len(given) {
@@ -67,13 +80,12 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			if at.Claim.hooked != nil {
 				at.Claim.returned(a.Value, a.Err)
 			}
-			s := &list[i]
-			s.Claim = at.Claim
-			s.Outcome, s.Payload, s.undone = ending(ctx, at.Claim, codec, a.Value, a.Err)
+			ending(ctx, &list[i], codec, a.Value, a.Err)
 		}
+		read = true
 		g.settleAll(ctx, list) // the verdicts say what became of it
 		for _, at := range won {
-			answers[at.Index].Verdict = at.Claim.Verdict()
+			answers[at.Index].Verdict = at.Claim.ends()
 		}
 		b.catchUp()
 		b.tell()
@@ -90,6 +102,11 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			answers[i] = answers[at]
 		default:
 			answers[i].Value, answers[i].Verdict, answers[i].Err = replay(ctx, c, codec)
+		}
+	}
+	for i := range intents {
+		if in := &intents[i]; in.Waited != nil {
+			*in.Waited = b.waited
 		}
 	}
 	b.judged()

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -91,16 +92,21 @@ func (g *Guard) each(n int, do func(i int)) {
 // store: the point of no return of a run that acts on all of them at once. Any
 // error means do not go on. A run that returns the error it was given had no
 // effect on any of them; where it goes on with some all the same, only those
-// whose mark failed end in doubt.
+// whose mark failed end in doubt. A claim that stands there twice, as those of one
+// key do, is marked once.
 func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) error {
 	text := strings.Join(note, " ")
 	if len(text) > maxNote {
 		return fmt.Errorf("idem: a note has at most %d bytes, this one has %d", maxNote, len(text))
 	}
-	ours, failed := marked(claims)
-	list := make([]renewing, 0, len(ours))
-	talks := make([]talk, 0, len(ours))
-	for _, c := range ours {
+	var failed error
+	list := make([]renewing, 0, len(claims))
+	talks := make([]talk, 0, len(claims))
+	for _, c := range inTurn(claims) {
+		if !c.won {
+			failed = errors.Join(failed, ErrNoClaim)
+			continue
+		}
 		c.startWriting(true)
 		p, err := c.beginMark(text)
 		if p == nil {
@@ -124,22 +130,17 @@ func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) 
 	return failed
 }
 
-// marked are claims as they are to be marked: each once, as the same key twice in a
-// batch is one claim, and in the order of their names, so that no two calls about
-// the same claims wait for each other.
-func marked(claims []*Claim) (ours []*Claim, failed error) {
-	seen := make(map[*Claim]bool, len(claims))
-	for _, c := range claims {
-		switch {
-		case !c.won:
-			failed = errors.Join(failed, ErrNoClaim)
-		case !seen[c]:
-			seen[c] = true
-			ours = append(ours, c)
-		}
+// inTurn are claims once each, in an order that is the same for everybody: who marks
+// many has all of them to itself, and waits for one with others in its hands.
+func inTurn(claims []*Claim) []*Claim {
+	if broken.Is(broken.S8MarksInAnyOrder) {
+		return claims
 	}
-	slices.SortStableFunc(ours, func(a, b *Claim) int { return cmp.Compare(a.id.name, b.id.name) })
-	return ours, failed
+	list := slices.Clone(claims)
+	slices.SortFunc(list, func(a, b *Claim) int {
+		return cmp.Or(cmp.Compare(a.id.name, b.id.name), bytes.Compare(a.nonce[:], b.nonce[:]))
+	})
+	return slices.Compact(list)
 }
 
 // excuse has a run that returns this error be one without effect.

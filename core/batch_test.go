@@ -326,43 +326,6 @@ func TestStatement34_MarksGoTogether(t *testing.T) {
 	})
 }
 
-// The claims of a batch as ClaimBatch returned them, the same key twice and all, are
-// marked in one exchange, each once. Two calls about the same claims, in whatever
-// order, do not wait for each other.
-func TestMarksOfTheSameClaims(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &slowly{Store: memstore.New(memstore.Options{})}
-		g, faults := batchGuard(t, store)
-		keys := byName(2)
-		claims, err := g.ClaimBatch(context.Background(), batchOf(keys[0], keys[1], keys[0]))
-		if err != nil || claims[0] != claims[2] {
-			t.Fatal(claims, err)
-		}
-		if err := g.MarkBatch(context.Background(), claims, "all"); err != nil || faults.Calls("renew", "") != 2 {
-			t.Errorf("%v, %d marks; want 2", err, faults.Calls("renew", ""))
-		}
-		done := make(chan error)
-		mark := func(claims ...*idem.Claim) {
-			go func() { done <- g.MarkBatch(context.Background(), claims, "again") }()
-			synctest.Wait()
-		}
-		store.late = 20 * time.Millisecond
-		mark(claims[1], claims[1], claims[0]) // holds both for so long
-		mark(claims[1], claims[0])
-		mark(claims[0], claims[1])
-		for range 3 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
-		for i, err := range g.SettleBatch(context.Background(), []idem.Settlement{{Claim: claims[0], Outcome: idem.Completes}, {Claim: claims[1], Outcome: idem.Completes}}) {
-			if err != nil {
-				t.Errorf("%d: %v", i, err)
-			}
-		}
-	})
-}
-
 // However fn ends, every item is settled.
 func TestStatement34_EveryExitSettlesEveryItem(t *testing.T) {
 	g, _ := batchGuard(t, memstore.New(memstore.Options{}), func(p *idem.Policy) { p.On5xx = idem.Doubt })

@@ -63,7 +63,7 @@ func (s *cardState) refusal() error {
 	return nil
 }
 
-var errNameKey = newCardRefusal("idem: the store's records were made with another NameKey: give the one they were made with, or another Prefix; a name key is never changed while records live")
+var errNameKey = newCardRefusal("idem: the store's records were made with another NameKey: give the one they were made with, or another Prefix; a name key is never changed while records live, and two guards on one memory store need the same")
 
 // proves is T1 (b): whether no record proves no run, for a token issued then.
 // A token says whole seconds, rounded down, so one whose stamp is after since

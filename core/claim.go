@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,13 +31,15 @@ type Claim struct {
 	reserved bool // it is held for an all-or-nothing batch and not started
 	looks    bool // it waits for an answer and claims nothing
 	why      releaseReason
-	omits    string // why its answer is not kept, where it is not and somebody looks
-	cut      bool   // its answer was more than the store takes
-	warned   bool   // that its lease is nearly over; like the two before it, on mu
-	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
-	loose    bool   // it runs without a record and leaves none: Observe, Off
-	entered  bool   // of a loose run: Close waits for it
-	meant    []byte // of a bare run: what its claim was to be swapped from
+	omits    string        // why its answer is not kept, where it is not and somebody looks
+	cut      bool          // its answer was more than the store takes
+	warned   bool          // that its lease is nearly over; like the two before it, on mu
+	opened   bool          // the answer in final was read anew from its value, sealed as that is; on mu
+	bare     bool          // it runs without a record: the store is out of reach and the policy open, or it is loose
+	loose    bool          // it runs without a record and leaves none: Observe, Off
+	entered  bool          // of a loose run: Close waits for it
+	meant    []byte        // of a bare run: what its claim was to be swapped from
+	waited   time.Duration // for another owner, of patience
 	patience time.Duration
 	lease    time.Duration // of its record, fixed when it is first encoded
 	margin   time.Duration // of that
@@ -135,9 +138,17 @@ func (c *Claim) Fence() uint64 {
 	return c.rec.fence
 }
 
-// Kept returns the answer that was found, false where none was.
+// Kept returns the answer that was found, false where none was. Its bytes are the
+// caller's.
 func (c *Claim) Kept() (Payload, bool) {
-	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
+	p := c.seen.rec.payload
+	if !c.seen.rec.answered || c.verdict != Replayed && c.verdict != Used {
+		return p, false
+	}
+	if c.seen.shared && !broken.Is(broken.I4AnswerShared) {
+		p.Bytes = bytes.Clone(p.Bytes)
+	}
+	return p, true
 }
 
 // Followed returns the note of the record that this claim followed, where it
@@ -237,37 +248,14 @@ func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim,
 	g.fill(ctx, c, in)
 	c.hooked = told
 	err := g.claim(ctx, c)
+	if in.Waited != nil {
+		*in.Waited = c.waited
+	}
 	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
 		c.beside(ctx)
 		return c, nil
 	}
 	return c, err
-}
-
-// newClaim is the claim of an intent that was verified.
-func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
-	c := claims.Get().(*Claim)
-	g.fill(ctx, c, &in)
-	return c
-}
-
-// fill makes c the claim of an intent that was verified.
-func (g *Guard) fill(ctx context.Context, c *Claim, in *Intent) {
-	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
-	if g.audit != nil {
-		c.audited = g.audits(in.id, in.Scope, in.Client)
-	}
-	if in.Note != "" {
-		c.note = []byte(in.Note)
-	}
-	if in.Force && c.policy().OnDuplicate == Force {
-		c.shown = true // whoever is asked may keep the intent, and who it is
-		c.force = g.mayForce(ctx, *in)
-	}
-	c.nonce = newOwner()
-	if broken.Is(broken.P9RecomputedName) {
-		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
-	}
 }
 
 // claim fills in c.
@@ -294,9 +282,7 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 		c.verdict, waiting = InFlight, false // it runs beside, at once
 	}
 	if waiting {
-		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
-		err = g.await(obs, c)
-		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
+		err = g.wait(ctx, c)
 	}
 	return g.conclude(ctx, c, err)
 }
@@ -329,6 +315,8 @@ var errLate = errors.New("the claim was won too late to be used: less than the m
 // late tells whether the store took so long that less than the margin of the
 // lease is left; such a claim is given back unstarted (PROTOCOL I11).
 func (c *Claim) late() bool {
+	c.mu.Lock() // an item of a batch that is held may be renewed just now
+	defer c.mu.Unlock()
 	return c.lateAt(c.g.clock.now())
 }
 
@@ -442,4 +430,5 @@ func (c *Claim) begin(ctx context.Context, now time.Time) {
 	}
 	g.running.hold(c)
 	g.keeper.add(c, c.due)
+	g.cutShort(c)
 }

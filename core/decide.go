@@ -15,6 +15,7 @@ type found struct {
 	left   time.Duration // 0: not told
 	rec    record
 	unread error // why value cannot be read
+	shared bool  // others read it, too: what is told of it is copied
 }
 
 // readFound reads what a store says, for those who ask whose it is. A sealed
@@ -218,8 +219,9 @@ const (
 )
 
 // ownerHears is PROTOCOL P2: what is there is ours as long as it carries our
-// nonce and fence and is PROCESSING or UNCERTAIN, whatever its counter.
-func ownerHears(mine record, done bool, f found) reply {
+// nonce and fence and is PROCESSING or UNCERTAIN, whatever its counter. mine is
+// looked at where it is: a repeat that is answered meanwhile opens its answer.
+func ownerHears(mine *record, done bool, f found) reply {
 	switch {
 	case done:
 		return replyDone

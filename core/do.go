@@ -4,11 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/go-idem/idem/internal/broken"
 )
 
-// Codec turns an action's answer into bytes and back, so that it can be kept.
+// Codec turns an action's answer into bytes and back, so that it can be kept. The
+// bytes that Encode returns are copied before [Do] returns, and those that Decode is
+// given are its own: both may point into the answer. Where one of them panics, the
+// panic goes on; of a run that returned, its claim has ended then, done or in doubt.
+// The errors of both go into the log: no piece of an answer may stand in them.
 type Codec[T any] interface {
 	Encode(T) (Payload, error)
 	Decode(Payload) (T, error)
@@ -29,14 +35,31 @@ type jsonCodec[T any] struct{}
 
 func (jsonCodec[T]) Encode(v T) (Payload, error) {
 	b, err := json.Marshal(v)
-	return Payload{Bytes: b}, err
+	return Payload{Bytes: b}, jsonFault(err)
 }
 
 func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 	if p.Partial {
 		return v, nil
 	}
-	return v, json.Unmarshal(p.Bytes, &v)
+	return v, jsonFault(json.Unmarshal(p.Bytes, &v))
+}
+
+// jsonFault is an error of encoding/json in words of ours: it goes into the log, and
+// theirs quote pieces of the answer.
+func jsonFault(err error) error {
+	var syntax *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &other):
+		kind, _, _ := strings.Cut(other.Value, " ")
+		return fmt.Errorf("at byte %d there is a %s, which is no %v", other.Offset, kind, other.Type)
+	}
+	return fmt.Errorf("encoding/json failed with a %T", err)
 }
 
 // Do runs fn once for an intent and gives everybody the same answer.
@@ -55,7 +78,10 @@ func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 // [OutcomeCodec], fn may return a value and an error: the value decides.
 func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (T, Verdict, error) {
 	var none T
-	if !in.Judged && g.watch.at(StepAnswer) {
+	if codec == nil || fn == nil {
+		return none, 0, errNothingToRun
+	}
+	if !in.Judged && g.tells(ctx) {
 		return doTold(ctx, g, in, codec, fn)
 	}
 	watched := g.hooks.enter()
@@ -80,11 +106,15 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if g.watch.at(StepRun) {
 		runCtx, end = c.observe(c.run, Step{Kind: StepRun})
 	}
-	returned := false
+	returned, read, s := false, false, ended{Settlement: Settlement{Claim: c}}
 	defer func() {
-		if !returned { // a panic or runtime.Goexit, which go on by themselves
+		switch { // a panic or runtime.Goexit, which go on by themselves
+		case !returned:
 			end.End(StepResult{Err: errAbrupt})
 			c.endAbruptly()
+		case !read && !broken.Is(broken.P10CodecUnsettled):
+			c.omitted("unencodable")
+			_ = c.settle(context.Background(), s.Outcome, s.Payload, s.undone)
 		}
 	}()
 	v, err := fn(runCtx)
@@ -95,12 +125,17 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if c.hooked != nil {
 		c.returned(v, err)
 	}
-	out, payload, undone := ending(ctx, c, codec, v, err)
-	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
-	verdict := c.Verdict()
+	ending(ctx, &s, codec, v, err)
+	read = true
+	_ = c.settle(ctx, s.Outcome, s.Payload, s.undone) // the verdict says what became of it
+	verdict := c.ends()
 	c.recycle()
 	return v, verdict, err
 }
+
+// errNothingToRun is said before anything is claimed: a run that fails on nil
+// would be held by policy.
+var errNothingToRun = errors.New("idem: Do needs a codec, such as JSON, and a function to run; one of them is nil")
 
 var errAbrupt = errors.New("idem: the run ended by a panic or runtime.Goexit")
 
@@ -117,29 +152,37 @@ func (c *Claim) endAbruptly() {
 	}
 }
 
-// ending says how a run that returned v and err ends, and what is kept of it.
-func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error) (out Outcome, p Payload, undone bool) {
-	undone = c.excuses(err)
-	out = Completes
+// ending says in s how a run that returned v and err ends, and what is kept of it.
+// The codec and the error are the application's: where one of them panics, s says
+// what is known by then. The run has returned, so it is never released for that.
+func ending[T any](ctx context.Context, s *ended, codec Codec[T], v T, err error) {
+	c := s.Claim
+	s.Outcome, s.Payload = Doubts, Payload{Partial: true}
+	s.undone = c.excuses(err)
 	if c.loose { // nothing is kept
-		return out, p, undone
+		s.Outcome = Completes
+		return
 	}
 	oc, knows := codec.(OutcomeCodec[T])
 	switch {
 	case knows:
-		out = oc.Outcome(c.policy(), v)
-		if (out == Releases || undone) && c.g.watch.at(StepSettle) {
+		out := oc.Outcome(c.policy(), v)
+		if (out == Releases || s.undone) && c.g.watch.at(StepSettle) {
 			f, tells := codec.(FailureCodec[T])
 			c.becauseOf(err, tells && f.Failed(v))
 		}
+		s.Outcome = out
 	case err != nil:
 		c.becauseOf(err, true)
 		c.omitted("error")
 		// An error is not an answer that can be kept.
-		return c.policy().OutcomeOfError(), Payload{Partial: true}, undone
+		s.Outcome = c.policy().OutcomeOfError()
+		return
+	default:
+		s.Outcome = Completes
 	}
-	if out != Completes && out != Fails {
-		return out, p, undone
+	if s.Outcome != Completes && s.Outcome != Fails {
+		return
 	}
 	kept, encErr := codec.Encode(v)
 	if encErr != nil {
@@ -151,7 +194,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 			c.omitted(says.Skipped(v))
 		}
 	}
-	return out, kept, undone
+	s.Payload = kept
 }
 
 // replay gives back what is known about an intent that was not run now.

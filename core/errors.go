@@ -3,6 +3,7 @@ package idem
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -58,10 +59,15 @@ func (e *RefusedError) Error() string {
 	if meaning == nil {
 		meaning = fmt.Errorf("idem: %s", e.Verdict)
 	}
-	if e.Err == nil || errors.Is(meaning, e.Err) {
+	if errors.Is(e.Err, ErrClosed) {
+		meaning = ErrClosed // the store may be as well as ever
+	}
+	if e.Err == nil || errors.Is(meaning, e.Err) || meaning == ErrClosed {
 		return fmt.Sprintf("%v (%s)", meaning, e.Operation)
 	}
-	return fmt.Sprintf("%v (%s): %v", meaning, e.Operation, e.Err)
+	// What stands behind it often begins with what it means.
+	why := strings.TrimPrefix(e.Err.Error(), meaning.Error()+": ")
+	return fmt.Sprintf("%v (%s): %s", meaning, e.Operation, why)
 }
 
 // Is matches the sentinel of the verdict.

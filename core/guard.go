@@ -112,6 +112,7 @@ type Guard struct {
 
 	closing   sync.Once
 	closed    chan struct{}  // closed when Close begins
+	cut       atomic.Bool    // Close waits no longer for runs
 	pokeCards chan struct{}  // since has to be moved
 	cards     sync.WaitGroup // the goroutine that reads cards
 	counts    counters
@@ -189,7 +190,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
-	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg)
+	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg, g.log)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
@@ -274,7 +275,9 @@ func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
 	if len(key) == 0 && g.describe.Local {
 		key = NameKey(GenerateKey())
 	}
-	if names, err := newNamer(key); err != nil {
+	if len(key) == 0 {
+		errs = append(errs, errors.New("config: NameKey is nil: every process needs the same 32 random bytes (openssl rand -hex 32); only with a store in memory may it be left out"))
+	} else if names, err := newNamer(key); err != nil {
 		errs = append(errs, fmt.Errorf("config: NameKey: %w", err))
 	} else {
 		g.names = names
@@ -300,33 +303,46 @@ func (g *Guard) margin(lease time.Duration) time.Duration {
 
 // Close refuses new intents and waits for the runs and settles under way until
 // ctx ends; handlers that still run then find their context ended with
-// [ErrClosed]. No goroutine of the guard is left when it returns. It returns
-// ctx's error where something was left undone.
+// [ErrClosed]. No goroutine of the guard is left when it returns. Where something
+// was left undone the error says what, and is ctx's. Closed again it does nothing.
 func (g *Guard) Close(ctx context.Context) error {
-	var undone error
+	var undone []error
+	left := func(err error, what string, args ...any) {
+		undone = append(undone, fmt.Errorf("idem: closed with "+what+": %w", append(args, err)...))
+	}
 	g.closing.Do(func() {
 		close(g.closed)
 		select {
 		case <-g.running.close():
 		case <-ctx.Done():
-			undone = ctx.Err()
-			g.running.each(func(c *Claim) { c.cancel(ErrClosed) })
+			runs := 0
+			g.cut.Store(true)
+			g.running.each(func(c *Claim) { c.cancel(ErrClosed); runs++ })
+			left(ctx.Err(), "runs that have not ended (%d): each is told to, and its lease goes on without being renewed", runs)
 		}
 		if !broken.Is(broken.I12KeeperLeft) {
 			g.keeper.stop()
 		}
 		if broken.Is(broken.I12ClaimsLeft) {
 			g.janitor.stop()
-		} else if err := g.janitor.drain(ctx); err != nil {
-			undone = err
+		} else if n, err := g.janitor.drain(ctx); err != nil {
+			left(err, "claims and outcomes of which the store has not answered (%d): they are left to their leases", n)
 		}
 		if err := g.hooks.drain(ctx); err != nil {
-			undone = err
+			left(err, "hooks that have not returned")
 		}
 		g.outage.watch(false)
 		g.cards.Wait()
 	})
-	return undone
+	return errors.Join(undone...)
+}
+
+// cutShort ends a run that began when Close had given up: nobody looks after its
+// lease any more. Whoever is in running before Close goes through it is ended there.
+func (g *Guard) cutShort(c *Claim) {
+	if g.cut.Load() && !broken.Is(broken.P7LateRunKept) {
+		c.cancel(ErrClosed)
+	}
 }
 
 // operation returns the operation of that name under its running policy, nil

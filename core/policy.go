@@ -215,7 +215,7 @@ func (p *Policy) check(store Description) error {
 		errs = append(errs, fmt.Errorf("policy %q: "+format, append([]any{p.Operation}, args...)...))
 	}
 	if err := ValidOperation(p.Operation); err != nil {
-		wrong("operation: %w", err)
+		wrong("%w", err)
 	}
 	if !slices.Contains([]Preset{"", Form, API, Payment}, p.Preset) {
 		wrong("preset %q is none of form, api, payment", string(p.Preset))
@@ -231,7 +231,7 @@ func (p *Policy) check(store Description) error {
 	}
 	for _, c := range p.choices() {
 		if !slices.Contains(c.may, c.got) {
-			wrong("%s %q is none of %v", c.name, string(c.got), c.may)
+			wrong("%s %q is none of %s", c.name, string(c.got), named(c.may))
 		}
 	}
 	p.checkKeys(wrong)
@@ -253,6 +253,15 @@ type question struct {
 	name string
 	got  Choice
 	may  []Choice
+}
+
+// named joins choices as an error names them.
+func named(may []Choice) string {
+	words := make([]string, len(may))
+	for i, c := range may {
+		words[i] = string(c)
+	}
+	return strings.Join(words, ", ")
 }
 
 // choices are the questions with the choices that this build honours.

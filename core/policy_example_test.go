@@ -25,7 +25,7 @@ func ExampleLoadPolicies() {
 	// 2 <nil>
 	// idem: policies cannot be used:
 	// policy "shop:order:create": "leese" is no member
-	// policy "shop:order:create": onCrash "retry" is none of [hold retake]
+	// policy "shop:order:create": onCrash "retry" is none of hold, retake
 }
 
 // One number is changed while the program runs.

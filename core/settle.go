@@ -161,6 +161,9 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	}
 	c.final.value, c.final.first = c.g.encodeIn(c.scratch[:0], c.id.name, r), c.g.clock.now()
 	c.scratch = nil // it is that value now
+	if n := len(r.payload.Bytes); n > 0 && !c.g.sealer.sealing() && !broken.Is(broken.I4AnswerShared) {
+		r.payload.Bytes = c.final.value[len(c.final.value)-n:] // as written: the run's own bytes are its caller's to change
+	}
 	return &c.final
 }
 
@@ -223,7 +226,7 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 		return
 	}
 	f := readFound(res)
-	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
+	switch ownerHears(&p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
 		if res.Weak {
 			c.mu.Lock()
@@ -286,12 +289,26 @@ func (c *Claim) finish(p *pending, result string) {
 	c.wakeAll()
 	c.mu.Unlock()
 	c.unseen = c.g.running.finish(c)
-	switch {
-	case result == "stale":
-		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))
-	case p.rec.state == StateUncertain:
-		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
+	c.logOutcome(p, result)
+}
+
+// ends returns the verdict of a run whose end was begun. Somebody whom the handler
+// gave the claim may have begun it, and be at it still: every request ends with a
+// verdict (PROTOCOL I6).
+func (c *Claim) ends() Verdict {
+	c.mu.Lock()
+	begun := c.ended || c.hooked != nil && c.hooked.asked
+	if c.verdict != 0 || !begun {
+		defer c.mu.Unlock()
+		return c.verdict
 	}
+	if c.wake == nil {
+		c.wake = make(chan struct{})
+	}
+	wake := c.wake
+	c.mu.Unlock()
+	<-wake // by finish or hold, soon: a settle gives up
+	return c.Verdict()
 }
 
 // hold keeps an outcome whose write has no known end: repeats in this process

@@ -49,6 +49,25 @@ func TestAGuardedGroup(t *testing.T) {
 	}
 }
 
+// The guard of a group, and by mistake another on the route: one run, one verdict.
+func TestARouteGuardedTwiceRunsOnce(t *testing.T) {
+	runs := 0
+	flow := newFlow(idem.Policy{Operation: operation, Preset: idem.API})
+	e := echo.New()
+	e.Group("/shop", echoidem.Guard(flow, operation)).POST("/orders", func(c echo.Context) error {
+		runs++
+		return c.NoContent(http.StatusCreated)
+	}, echoidem.Guard(flow, operation))
+	for _, want := range []string{"executed", "replayed"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/shop/orders", strings.NewReader("{}"))
+		r.Header.Set("Idempotency-Key", "a")
+		e.ServeHTTP(w, r)
+		if w.Code != http.StatusCreated || verdict(w) != want || runs != 1 {
+			t.Errorf("%d %q after %d runs, want 201 %q after 1", w.Code, verdict(w), runs, want)
+		}
+	}
+}
+
 // A group inside of a group, each with middleware of its own, and an error
 // handler of the application's: what it answers is what is kept.
 func TestAnErrorHandlerOfTheApplication(t *testing.T) {

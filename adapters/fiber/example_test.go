@@ -43,7 +43,7 @@ func ExampleGuard() {
 	for range 2 {
 		r := httptest.NewRequest("POST", "/orders", nil)
 		r.Header.Set("Idempotency-Key", "checkout-42")
-		res, err := app.Test(r)
+		res, err := app.Test(r, -1)
 		if err != nil {
 			panic(err)
 		}
@@ -63,7 +63,7 @@ func ExampleEndpoints() {
 
 	r := httptest.NewRequest("GET", "/idempotency/tokens?operation=shop:order:create", nil)
 	r.Header.Set("Sec-Fetch-Site", "same-origin") // as browsers say of a page's own requests
-	res, err := app.Test(r)
+	res, err := app.Test(r, -1)
 	if err != nil {
 		panic(err)
 	}
@@ -83,7 +83,7 @@ func ExampleRequest() {
 		}
 		return c.Type("html").SendString("<form method=post>" + string(httpflow.Input(token)) + "</form>")
 	})
-	res, err := app.Test(httptest.NewRequest("GET", "/cart", nil))
+	res, err := app.Test(httptest.NewRequest("GET", "/cart", nil), -1)
 	if err != nil {
 		panic(err)
 	}
@@ -101,7 +101,7 @@ func ExampleItems() {
 	send := func(body string) {
 		r := httptest.NewRequest("POST", "/orders/batch", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
-		res, err := app.Test(r)
+		res, err := app.Test(r, -1)
 		if err != nil {
 			panic(err)
 		}

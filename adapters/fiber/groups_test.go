@@ -64,6 +64,20 @@ func TestAGuardedGroup(t *testing.T) {
 	}
 }
 
+// The guard of a group, and by mistake another on the route: one run, one verdict.
+func TestARouteGuardedTwiceRunsOnce(t *testing.T) {
+	runs := 0
+	flow := newFlow(idem.Policy{Operation: operation, Preset: idem.API})
+	app := fiber.New()
+	shop := app.Group("/shop", fiberidem.Guard(flow, operation))
+	shop.Post("/orders", fiberidem.Guard(flow, operation), func(c *fiber.Ctx) error { runs++; return c.SendStatus(201) })
+	for _, want := range []string{"executed", "replayed"} {
+		if status, verdict, _ := ask(t, app, "/shop/orders", "a"); status != 201 || verdict != want || runs != 1 {
+			t.Errorf("%d %q after %d runs, want 201 %q after 1", status, verdict, runs, want)
+		}
+	}
+}
+
 // A mounted application has an error handler of its own: what it answers is what
 // is kept. Mounted twice, it is two places.
 //

@@ -64,3 +64,24 @@ func TestAWildcardOfANestedMux(t *testing.T) {
 		}
 	}
 }
+
+// The guard around a mux, and by mistake another on the route: one run, one
+// verdict. (Middleware that guards a whole mux is a guard of one operation.)
+func TestARouteGuardedTwiceRunsOnce(t *testing.T) {
+	runs := 0
+	flow := newFlow(idem.Policy{Operation: "shop:order:create", Preset: idem.API})
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", stdhttp.Guard(flow, "shop:order:create", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		runs++
+		w.WriteHeader(http.StatusCreated)
+	})))
+	outer := stdhttp.Guard(flow, "shop:order:create", mux)
+	for _, want := range []string{"executed", "replayed"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders", nil)
+		r.Header.Set("Idempotency-Key", "a")
+		outer.ServeHTTP(w, r)
+		if got := w.Header().Get("Idempotency-Status"); w.Code != http.StatusCreated || got != want || runs != 1 {
+			t.Errorf("%d %q after %d runs, want 201 %q after 1", w.Code, got, runs, want)
+		}
+	}
+}

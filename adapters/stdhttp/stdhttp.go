@@ -7,8 +7,11 @@ import (
 )
 
 // Guard makes h safe to submit twice, as the policy of the operation says. It
-// panics where flow's guard has no policy for the operation.
+// panics where flow's guard has no policy for the operation, or h is nil.
 func Guard(flow *httpflow.Flow, operation string, h http.Handler) http.Handler {
+	if h == nil {
+		panic("stdhttp: the handler of " + operation + " is nil")
+	}
 	route, guarded := flow.Route(operation), httpflow.NetHandler(handler{h})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if route.Passes(Request(r)) {

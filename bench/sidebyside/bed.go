@@ -29,8 +29,8 @@ type bed struct {
 // patience bounds a wait for what has to happen; silence is how long nothing has
 // to come before it is said not to come.
 const (
-	patience = 20 * time.Second
-	silence  = 2 * time.Second
+	patience = time.Minute
+	silence  = 10 * time.Second
 )
 
 func newBed(s subject, instances int, handler func(b *bed, c *fiber.Ctx) error) (*bed, error) {

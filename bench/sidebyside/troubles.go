@@ -116,7 +116,7 @@ var troubles = []trouble{
 	},
 	{
 		name: "hung", says: "The handler hangs, and hears nothing", instances: 1,
-		policy:  idem.Policy{Lease: time.Second, MaxRun: time.Second},
+		policy:  idem.Policy{Lease: 4 * time.Second, MaxRun: 4 * time.Second},
 		handler: func(b *bed, c *fiber.Ctx) error { <-b.gate; return created(b, c) },
 		play: func(b *bed) string {
 			first := b.begin(0, "ann")

@@ -17,6 +17,9 @@ const memoryLimit = 64 << 10
 var (
 	errTooLarge = errors.New("the body is larger than this operation allows")
 	errCutOff   = errors.New("the body could not be read to its end")
+	// errTaken is no fault of the client's either: of a body that was announced
+	// not a byte is left, so something on this side has read it before.
+	errTaken = errors.New("httpflow: what stands outside of the guard has read the body and not put it back")
 	// errNoRoom is no fault of the client's.
 	errNoRoom = errors.New("httpflow: a long body cannot be kept in a temporary file")
 )
@@ -35,7 +38,18 @@ type Body struct {
 // read reads the whole body, at most limit bytes. A body that says at once that
 // it is longer is not read at all.
 func (b *Body) read(r Request, limit int64) error {
-	if lender, ok := r.(Lender); ok {
+	lender, lends := r.(Lender)
+	err := b.readFrom(r, lender, limit)
+	if lends && errors.Is(err, errTaken) {
+		// Such a framework holds what somebody has read; its stream ends like this
+		// where the client went away.
+		return errCutOff
+	}
+	return err
+}
+
+func (b *Body) readFrom(r Request, lender Lender, limit int64) error {
+	if lender != nil {
 		if held := lender.LentBody(); !held.IsBodyStream() {
 			b.hold(held.Body())
 			return b.within(limit)
@@ -61,7 +75,10 @@ func (b *Body) read(r Request, limit int64) error {
 		}
 		return nil
 	}
-	return b.readUnsized(src, limit)
+	if err := b.readUnsized(src, limit); err != nil || size <= 0 || b.size > 0 {
+		return err
+	}
+	return errTaken
 }
 
 // hold takes over a body that the framework holds in memory.
@@ -139,12 +156,17 @@ func (b *Body) spool() (err error) {
 	return nil
 }
 
-// unread tells a body over a limit that stands outside from one that broke off.
-// What the network said about it is no business of the client's.
+// unread tells a body over a limit that stands outside, and one that is not
+// there any more, from one that broke off. What the network said about it is no
+// business of the client's. A connection that ends early is told as
+// io.ErrUnexpectedEOF; io.EOF says that the body was read to its end before.
 func unread(err error) error {
 	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	switch {
+	case errors.As(err, &over):
 		return errTooLarge
+	case errors.Is(err, io.EOF), errors.Is(err, http.ErrBodyReadAfterClose):
+		return errTaken
 	}
 	return errCutOff
 }

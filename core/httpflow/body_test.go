@@ -74,6 +74,11 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 		{"too long", bytes.NewReader(make([]byte, 1001)), -1, errTooLarge},
 		{"broken off", io.MultiReader(bytes.NewReader(make([]byte, 10)), iotest.ErrReader(broken)), -1, errCutOff},
 		{"broken off, announced", bytes.NewReader(make([]byte, 10)), 20, errCutOff},
+		{"read before", bytes.NewReader(nil), 20, errTaken},
+		{"read and closed before", iotest.ErrReader(http.ErrBodyReadAfterClose), 20, errTaken},
+		{"read and closed before, of no announced length", iotest.ErrReader(http.ErrBodyReadAfterClose), -1, errTaken},
+		{"empty, of no announced length", bytes.NewReader(nil), -1, nil},
+		{"ended early", iotest.ErrReader(io.ErrUnexpectedEOF), 20, errCutOff},
 		{"over a limit outside", http.MaxBytesReader(nil, io.NopCloser(bytes.NewReader(make([]byte, 100))), 50), -1, errTooLarge},
 	}
 	for _, c := range cases {
@@ -82,6 +87,10 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v, want %v and nothing of the network", c.given, err, c.want)
 		}
 		b.close()
+	}
+	var long Body
+	if err := long.read(bodyOf(bytes.NewReader(nil), memoryLimit+1), 1<<20); !errors.Is(err, errTaken) {
+		t.Errorf("read before, a long one: %v", err)
 	}
 	t.Run("no room for a long one", func(t *testing.T) {
 		t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "absent"))

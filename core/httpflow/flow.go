@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	idem "github.com/go-idem/idem/core"
@@ -65,7 +66,8 @@ type Config struct {
 // closing.
 type Flow struct {
 	Config
-	page *pages
+	page  *pages
+	twice sync.Map // operations of which it was said that a guard stands within another
 }
 
 // New builds a Flow. Everything that is wrong with cfg is reported in one error.
@@ -73,7 +75,8 @@ func New(cfg Config) (*Flow, error) {
 	var errs []error
 	if cfg.Guard == nil {
 		errs = append(errs, errors.New("config: Guard is nil: build one with idem.New"))
-	} else if cfg.Scope == nil && !cfg.Guard.Unscoped() {
+	}
+	if cfg.Scope == nil && (cfg.Guard == nil || !cfg.Guard.Unscoped()) {
 		errs = append(errs, errors.New("config: Scope is nil: say whose key a request carries, or build the guard with Unscoped"))
 	}
 	if cfg.Docs == "" {
@@ -111,11 +114,18 @@ type Route struct {
 }
 
 // Route returns the guarded route of an operation. It panics where the guard
-// has no policy for it: routes are made when a program starts, and a misspelt
-// operation must not be found out by the first customer.
+// has no policy for it, or f is nil: routes are made when a program starts, and
+// a misspelt operation must not be found out by the first customer.
 func (f *Flow) Route(operation string) *Route {
+	if f == nil {
+		panic(fmt.Sprintf("httpflow: the flow that is to guard %q is nil: look at the error of httpflow.New", operation))
+	}
 	if _, ok := f.Guard.Policy(operation); !ok {
-		panic(fmt.Sprintf("httpflow: no policy for operation %q: add one to the guard's Policies", operation))
+		var has []string
+		for _, p := range f.Guard.Policies() {
+			has = append(has, p.Operation)
+		}
+		panic(fmt.Sprintf("httpflow: no policy for operation %q: add one to the guard's Policies, which are for %s", operation, strings.Join(has, ", ")))
 	}
 	return &Route{flow: f, operation: operation}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// keeper gathers what is kept of an answer's header (design: HTTP section 3).
+// keeper gathers what is kept of an answer's header.
 type keeper struct {
 	reply *Reply // nil before the handler was entered
 	// before are the fields that stood there then. Where they still do, whoever
@@ -75,14 +75,16 @@ func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
 }
 
 // The deny-list: hop-by-hop fields, what the server computes anew, and what was
-// meant for one client or one moment.
+// meant for one client or one moment: a trace, in the headers of W3C, Zipkin,
+// Jaeger and the clouds, is of one exchange.
 var (
 	notKept = [...]string{
 		"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Date", "Age", "Set-Cookie", "Www-Authenticate", "Server-Timing",
-		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader,
+		"Traceparent", "Tracestate", "Traceresponse", "Baggage", "B3", "Uber-Trace-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context",
+		"X-Request-Id", StatusHeader, ReplayedHeader,
 	}
-	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix}
+	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "Access-Control-", "X-B3-", http.TrailerPrefix}
 )
 
 func isKept(name string) bool {

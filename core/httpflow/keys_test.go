@@ -179,9 +179,20 @@ func TestRouteOfAnUnknownOperationPanics(t *testing.T) {
 	b.flow.Route("shop:order:creat")
 }
 
+// Whoever overlooked the error of New has no flow.
+func TestARouteOfNoFlowSaysSo(t *testing.T) {
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "httpflow.New") {
+			t.Errorf("panic %q does not say where to look", text)
+		}
+	}()
+	var none *httpflow.Flow
+	none.Route(operation)
+}
+
 func TestNewReportsEverything(t *testing.T) {
 	_, err := httpflow.New(httpflow.Config{Docs: "problems/", Origins: []string{"https://shop.example/cart"}})
-	for _, want := range []string{"Guard", "problems/", "https://shop.example/cart"} {
+	for _, want := range []string{"Guard is nil", "Scope is nil", "problems/", "https://shop.example/cart"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
 		}

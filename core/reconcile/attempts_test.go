@@ -309,7 +309,8 @@ func TestASealedNoteIsReadAndKept(t *testing.T) {
 		if rec := p.record("k"); rec.State != idem.StateSucceeded || rec.Note != "charge 42" || b.asked.records[1].Note != "charge 42" || b.asked.records[1].Attempt != 2 {
 			t.Errorf("%v, note %q; asked with note %q, attempt %d", rec, rec.Note, b.asked.records[1].Note, b.asked.records[1].Attempt)
 		}
-		got, verdict, err := idem.Do(context.Background(), p.Guard, intent("k"), idem.JSON[string](), nil)
+		got, verdict, err := idem.Do(context.Background(), p.Guard, intent("k"), idem.JSON[string](),
+			func(context.Context) (string, error) { return "charged again", nil })
 		if got != "paid" || verdict != idem.Replayed || err != nil {
 			t.Errorf("a repeat: %v %q, %v", verdict, got, err)
 		}

@@ -28,15 +28,15 @@ var indexStatements = []statement{
 		}
 	}},
 	{says: "Indexed does its operation, on a store that keeps no index too", holds: func(s *scene) {
-		if r := s.indexed("a", aDay, []byte("one"), s.unit*10); !r.Done {
+		if r := s.indexed("a", aDay, []byte("one"), s.unit*100); !r.Done {
 			s.errorf("Indexed create on an empty name: %s, want Done", result(r))
 		}
-		if r := s.indexed("a", aDay, []byte("two"), s.unit*10); r.Done || string(r.Value) != "one" {
+		if r := s.indexed("a", aDay, []byte("two"), s.unit*100); r.Done || string(r.Value) != "one" {
 			s.errorf("Indexed create on a name that is taken: %s, want what is there", result(r))
 		}
 		ctx, cancel := callContext()
 		defer cancel()
-		swap := idem.Op{Kind: idem.OpSwap, Name: "a", Old: []byte("one"), Value: []byte("three"), TTL: s.unit * 10}
+		swap := idem.Op{Kind: idem.OpSwap, Name: "a", Old: []byte("one"), Value: []byte("three"), TTL: s.unit * 100}
 		r, err := idem.Indexed(ctx, s.there, anIndex, idem.IndexEntry{Name: "a", Due: aDay}, time.Hour, swap)
 		if err != nil || !r.Done {
 			s.errorf("Indexed swap: %s, %v; want Done", result(r), err)
@@ -47,14 +47,14 @@ var indexStatements = []statement{
 		}
 	}},
 	{says: "an entry is there when its operation is answered, whatever the answer", needs: needsIndex, holds: func(s *scene) {
-		s.indexed("a", aDay, []byte("one"), s.unit*10)
-		s.created("b", []byte("there"), s.unit*10)
-		s.indexed("b", aDay.Add(time.Second), []byte("two"), s.unit*10)
+		s.indexed("a", aDay, []byte("one"), s.unit*100)
+		s.created("b", []byte("there"), s.unit*100)
+		s.indexed("b", aDay.Add(time.Second), []byte("two"), s.unit*100)
 		s.lists(aDay.Add(time.Minute), 10, "a", "b")
 	}},
 	{says: "entries are listed up to a moment, the first due first, no more than asked for", needs: needsIndex, holds: func(s *scene) {
 		var moves []idem.IndexMove
-		s.indexed("r0", aDay, []byte("v"), s.unit*10)
+		s.indexed("r0", aDay, []byte("v"), s.unit*100)
 		for i := 39; i > 0; i-- {
 			moves = append(moves, idem.IndexMove{Name: fmt.Sprint("r", i), Due: aDay.Add(time.Duration(i) * time.Microsecond)})
 		}
@@ -68,7 +68,7 @@ var indexStatements = []statement{
 		}
 	}},
 	{says: "Index adds many entries, each where there is none", needs: needsIndex, holds: func(s *scene) {
-		s.indexed("b", aDay, []byte("one"), s.unit*10)
+		s.indexed("b", aDay, []byte("one"), s.unit*100)
 		ctx, cancel := callContext()
 		defer cancel()
 		list := []idem.IndexEntry{{Name: "a", Due: aDay.Add(time.Hour)}, {Name: "b", Due: aDay.Add(time.Hour)}, {Name: "c", Due: aDay.Add(time.Minute)}}
@@ -81,8 +81,8 @@ var indexStatements = []statement{
 		s.lists(aDay.Add(time.Hour), 10, "b", "c", "a")
 	}},
 	{says: "an entry that is there stays as it is", needs: needsIndex, holds: func(s *scene) {
-		s.indexed("a", aDay, []byte("one"), s.unit*10)
-		s.indexed("a", aDay.Add(time.Hour), []byte("two"), s.unit*10)
+		s.indexed("a", aDay, []byte("one"), s.unit*100)
+		s.indexed("a", aDay.Add(time.Hour), []byte("two"), s.unit*100)
 		s.reindex(idem.IndexMove{Name: "a", Due: aDay.Add(2 * time.Hour)})
 		if got := s.entries(aDay.Add(time.Minute), 10); len(got) != 1 || !got[0].Due.Equal(aDay) {
 			s.errorf("a refused claim moved the entry: %v, want it due at %v", got, aDay)
@@ -90,7 +90,7 @@ var indexStatements = []statement{
 	}},
 	{says: "a move is made from exactly where the entry is, to the microsecond", needs: needsIndex, holds: func(s *scene) {
 		for i, name := range []string{"a", "b", "c"} {
-			s.indexed(name, aDay.Add(time.Duration(i)*time.Microsecond), []byte("v"), s.unit*10)
+			s.indexed(name, aDay.Add(time.Duration(i)*time.Microsecond), []byte("v"), s.unit*100)
 		}
 		s.reindex(
 			idem.IndexMove{Name: "a", Was: aDay.Add(time.Microsecond)}, // elsewhere by a microsecond
@@ -101,9 +101,9 @@ var indexStatements = []statement{
 		s.lists(aDay.Add(2*time.Hour), 10, "c", "a")
 	}},
 	{says: "entries that nobody followed for their ttl go with the next one", needs: needsIndex, holds: func(s *scene) {
-		s.indexed("old", aDay, []byte("v"), s.unit*10)
-		s.indexed("kept", aDay.Add(time.Second), []byte("v"), s.unit*10)
-		s.indexed("new", aDay.Add(indexLife+time.Second), []byte("v"), s.unit*10)
+		s.indexed("old", aDay, []byte("v"), s.unit*100)
+		s.indexed("kept", aDay.Add(time.Second), []byte("v"), s.unit*100)
+		s.indexed("new", aDay.Add(indexLife+time.Second), []byte("v"), s.unit*100)
 		s.lists(aDay.Add(2*indexLife), 10, "kept", "new")
 	}},
 	{says: "an index is gone a ttl after its last claim", needs: func(f Factory, b *Backend) string {
@@ -123,7 +123,7 @@ var indexStatements = []statement{
 		s.lists(aDay, 10)
 	}},
 	{says: "indexes are kept apart, and from records", needs: needsIndex, holds: func(s *scene) {
-		s.indexed("a", aDay, []byte("v"), s.unit*10)
+		s.indexed("a", aDay, []byte("v"), s.unit*100)
 		ctx, cancel := callContext()
 		defer cancel()
 		if got, err := idem.Entries(ctx, s.here, anIndex+"2", aDay.Add(time.Hour), 10); err != nil || len(got) > 0 {
@@ -232,7 +232,7 @@ var scanStatements = []statement{
 		}
 		return needsIndex(f, b)
 	}, holds: func(s *scene) {
-		s.indexed("idem:shop:order:create:a", aDay, []byte("v"), s.unit*10)
+		s.indexed("idem:shop:order:create:a", aDay, []byte("v"), s.unit*100)
 		s.walk("", 10, map[string]bool{"idem:shop:order:create:a": true}, func(int) {})
 	}},
 	{says: "a cursor that the store did not give is an error", needs: needsScan, holds: func(s *scene) {

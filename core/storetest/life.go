@@ -23,11 +23,11 @@ var lifeStatements = []statement{
 		}
 	}},
 	{says: "a value that was swapped lives by the Swap's time to live", holds: func(s *scene) {
-		s.created("a", []byte("one"), s.unit)
-		_, sp := s.swap(s.here, "a", []byte("one"), []byte("two"), 4*s.unit)
+		sp := s.created("a", []byte("one"), s.unit)
+		sp = s.swapped(s.here, "a", sp, []byte("one"), []byte("two"), 4*s.unit)
 		s.pass(2 * s.unit)
 		s.finds("a", []byte("two"), sp)
-		_, sp = s.swap(s.here, "a", []byte("two"), []byte("three"), s.unit)
+		sp = s.swapped(s.here, "a", sp, []byte("two"), []byte("three"), s.unit)
 		s.gone("a", sp)
 	}},
 	{says: "a time left is never less than the truth, below a millisecond too", holds: func(s *scene) {

@@ -89,9 +89,9 @@ const tries = 5
 
 // ask asks one statement, of a new store each time that it could not be told.
 func (f Factory) ask(st statement) (skipped string, details []string) {
-	for range tries {
+	for try := range tries {
 		var late bool
-		if skipped, details, late = f.askOnce(st); !late {
+		if skipped, details, late = f.askOnce(st, try); !late {
 			return skipped, details
 		}
 	}
@@ -99,7 +99,7 @@ func (f Factory) ask(st statement) (skipped string, details []string) {
 }
 
 // askOnce asks one statement of a new store. Late says that nothing can be told.
-func (f Factory) askOnce(st statement) (skipped string, details []string, late bool) {
+func (f Factory) askOnce(st statement, try int) (skipped string, details []string, late bool) {
 	build := f.New
 	if st.full {
 		if f.Small == nil {
@@ -119,7 +119,7 @@ func (f Factory) askOnce(st statement) (skipped string, details []string, late b
 			return why, nil, false
 		}
 	}
-	s, err := newScene(f, backend)
+	s, err := newScene(f, backend, try)
 	if err != nil {
 		return "", []string{fmt.Sprintf("no handle on the store: %v", err)}, false
 	}

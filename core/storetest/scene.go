@@ -28,10 +28,12 @@ type scene struct {
 	ends  []func() // what the statement leaves to be ended
 }
 
-func newScene(f Factory, b *Backend) (*scene, error) {
+// newScene sets the stage for a try: the first is 0, and each has twice the time of
+// the one before where time has to be waited for.
+func newScene(f Factory, b *Backend, try int) (*scene, error) {
 	s := &scene{Factory: f, Backend: b, unit: 10 * time.Second}
 	if b.Advance == nil {
-		s.unit = max(60*time.Millisecond, 12*f.resolution())
+		s.unit = max(60*time.Millisecond, 12*f.resolution()) << try
 	}
 	var err error
 	if s.here, err = b.Open(); err != nil {
@@ -179,6 +181,16 @@ func (s *scene) created(name string, value []byte, ttl time.Duration) span {
 		s.fatalf("Create(%s) on an empty name: got %s, want Done", show(value), result(r))
 	}
 	return sp
+}
+
+// swapped swaps what has to be there, with what is left of sp.
+func (s *scene) swapped(h idem.Store, name string, sp span, old, value []byte, ttl time.Duration) span {
+	r, now := s.swap(h, name, old, value, ttl)
+	if !r.Done || r.Value != nil {
+		s.overIfLate(sp, now.after)
+		s.fatalf("got %s, want Done", result(r))
+	}
+	return now
 }
 
 // overIfLate ends a statement of which nothing can be told: what it looked for may

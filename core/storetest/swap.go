@@ -6,11 +6,8 @@ import (
 
 var swapStatements = []statement{
 	{says: "Swap from exactly what is there stores the value and says Done", holds: func(s *scene) {
-		s.created("a", []byte("one"), s.unit)
-		r, sp := s.swap(s.there, "a", []byte("one"), []byte("two"), 2*s.unit)
-		if !r.Done || r.Value != nil {
-			s.fatalf("got %s, want Done", result(r))
-		}
+		sp := s.created("a", []byte("one"), s.unit)
+		sp = s.swapped(s.there, "a", sp, []byte("one"), []byte("two"), 2*s.unit)
 		s.finds("a", []byte("two"), sp)
 	}},
 	{says: "Swap sets the time to live from now", holds: func(s *scene) {
@@ -45,22 +42,17 @@ var swapStatements = []statement{
 		}
 	}},
 	{says: "Swap that finds its own value there is Done and leaves the time to live", holds: func(s *scene) {
-		s.created("a", []byte("one"), s.unit)
-		_, sp := s.swap(s.here, "a", []byte("one"), []byte("two"), 4*s.unit)
+		sp := s.created("a", []byte("one"), s.unit)
+		sp = s.swapped(s.here, "a", sp, []byte("one"), []byte("two"), 4*s.unit)
 		s.pass(s.unit)
 		for _, old := range [][]byte{[]byte("one"), []byte("never there"), {}} {
-			if r, _ := s.swap(s.there, "a", old, []byte("two"), 100*s.unit); !r.Done || r.Value != nil {
-				s.errorf("got %s, want Done", result(r))
-			}
+			s.swapped(s.there, "a", sp, old, []byte("two"), 100*s.unit)
 		}
 		s.finds("a", []byte("two"), sp)
 	}},
 	{says: "Swap from an empty value needs an empty value there", holds: func(s *scene) {
-		s.created("a", []byte{}, s.unit)
-		r, sp := s.swap(s.there, "a", []byte{}, []byte("full"), 2*s.unit)
-		if !r.Done {
-			s.fatalf("got %s, want Done", result(r))
-		}
+		sp := s.created("a", []byte{}, s.unit)
+		sp = s.swapped(s.there, "a", sp, []byte{}, []byte("full"), 2*s.unit)
 		s.finds("a", []byte("full"), sp)
 	}},
 	{says: "Swap where the value has expired finds nothing", holds: func(s *scene) {

@@ -32,7 +32,7 @@ func main() {
 	if at := os.Getenv(crashEnv); at != "" {
 		log.Fatal(payAndDie(at)) // this is the process that dies
 	}
-	if err := show(os.Stdout); err != nil {
+	if err := show(os.Stdout, shortLease); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -40,8 +40,8 @@ func main() {
 // crashEnv tells a process that it is the one to die, and where everything is.
 const crashEnv = "IDEM_EXAMPLE_CRASH"
 
-// show plays the whole of it.
-func show(out io.Writer) error {
+// show plays the whole of it, with leases of so long.
+func show(out io.Writer, lease time.Duration) error {
 	ctx := context.Background()
 	redis := miniredis.NewMiniRedis()
 	redis.ClockTTL(true)
@@ -62,12 +62,12 @@ func show(out io.Writer) error {
 		return err
 	}
 	victim := exec.CommandContext(ctx, self)
-	victim.Env = append(os.Environ(), crashEnv+"="+strings.Join([]string{redis.Addr(), bank.URL, hex.EncodeToString(nameKey)}, " "))
+	victim.Env = append(os.Environ(), crashEnv+"="+strings.Join([]string{redis.Addr(), bank.URL, hex.EncodeToString(nameKey), lease.String()}, " "))
 	if text, err := victim.CombinedOutput(); victim.ProcessState == nil || victim.ProcessState.ExitCode() != diedAsPlanned {
 		return fmt.Errorf("the process did not die as planned: %w: %s", err, text)
 	}
 
-	shop, err := open(ctx, redis.Addr(), bank.URL, nameKey)
+	shop, err := open(ctx, redis.Addr(), bank.URL, nameKey, lease)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *shop) held(ctx context.Context) (map[string]string, error) {
 	for _, order := range orders {
 		for told[order] != idem.Uncertain.String() {
 			_, verdict, err := s.pay(ctx, order)
-			if verdict != idem.InFlight && verdict != idem.Uncertain {
+			if verdict != idem.InFlight && verdict != idem.Uncertain && verdict != idem.Unavailable {
 				return nil, fmt.Errorf("%s was told %s before it was reconciled: %w", order, verdict, err)
 			}
 			told[order] = verdict.String()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-idem/idem/internal/leaktest"
 )
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 
 func TestEveryPaymentIsSettledByWhatTheProviderSays(t *testing.T) {
 	var out strings.Builder
-	if err := show(&out); err != nil {
+	if err := show(&out, 5*time.Second); err != nil { // which a busy machine keeps
 		t.Fatal(err)
 	}
 	for _, row := range [][]string{

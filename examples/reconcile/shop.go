@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,10 +21,8 @@ import (
 
 const (
 	operation = "shop:order:pay"
-	// lease is short, so that nobody waits for long. It has to be nine times what
-	// a call of the store may take, connecting included.
-	lease         = time.Second
-	callTimeout   = 50 * time.Millisecond
+	// shortLease is short, so that nobody waits for long.
+	shortLease    = time.Second
 	diedAsPlanned = 3
 )
 
@@ -54,14 +51,18 @@ type shop struct {
 	// called hears of every order that the provider was called for: the process
 	// that dies waits for it, and nobody else does.
 	called func(order string)
+	// client gives a call up after a lease, see resolve.
+	client *http.Client
 }
 
-func open(ctx context.Context, redisAddr, provider string, nameKey []byte) (*shop, error) {
-	s := &shop{provider: provider, called: func(string) {}}
+// open opens a shop. A lease has to be nine times what a call of the store may
+// take, connecting included.
+func open(ctx context.Context, redisAddr, provider string, nameKey []byte, lease time.Duration) (*shop, error) {
+	s := &shop{provider: provider, called: func(string) {}, client: &http.Client{Timeout: lease}}
 	var err error
 	s.store, err = redisstore.Open(ctx, redisstore.Options{
 		Universal:   &redis.UniversalOptions{Addrs: []string{redisAddr}},
-		CallTimeout: callTimeout, EvictionChecked: "examples/reconcile: a miniredis evicts nothing",
+		CallTimeout: lease / 20, EvictionChecked: "examples/reconcile: a miniredis evicts nothing",
 	})
 	if err != nil {
 		return nil, err
@@ -132,9 +133,6 @@ func (s *shop) state(ctx context.Context, order string) idem.State {
 	return r.State
 }
 
-// client gives a call up after a lease, see resolve.
-var client = &http.Client{Timeout: lease}
-
 // ask calls the provider.
 func (s *shop) ask(ctx context.Context, method, path, key string, body []byte) (got charge, status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.provider+path, bytes.NewReader(body))
@@ -142,7 +140,7 @@ func (s *shop) ask(ctx context.Context, method, path, key string, body []byte) (
 		return got, 0, err
 	}
 	req.Header.Set("Idempotency-Key", key)
-	res, err := client.Do(req)
+	res, err := s.client.Do(req)
 	if err != nil {
 		return got, 0, err
 	}
@@ -161,26 +159,37 @@ func (s *shop) dies() bool { return os.Getenv(crashEnv) != "" }
 // something else goes wrong.
 func payAndDie(at string) error {
 	redisAddr, rest, _ := strings.Cut(at, " ")
-	provider, keyText, _ := strings.Cut(rest, " ")
+	provider, rest, _ := strings.Cut(rest, " ")
+	keyText, leaseText, _ := strings.Cut(rest, " ")
 	nameKey, err := hex.DecodeString(keyText)
 	if err != nil {
 		return errors.New("the name key is not hexadecimal")
 	}
-	ctx := context.Background()
-	s, err := open(ctx, redisAddr, provider, nameKey)
+	lease, err := time.ParseDuration(leaseText)
 	if err != nil {
 		return err
 	}
-	var calls sync.WaitGroup
-	calls.Add(len(orders))
+	ctx := context.Background()
+	s, err := open(ctx, redisAddr, provider, nameKey, lease)
+	if err != nil {
+		return err
+	}
+	ends := make(chan error)
 	s.called = func(string) {
-		calls.Done()
+		ends <- nil
 		select {} // it hears nothing any more
 	}
 	for _, order := range orders {
-		go func() { _, _, _ = s.pay(ctx, order) }()
+		go func() {
+			_, verdict, err := s.pay(ctx, order)
+			ends <- fmt.Errorf("%s was told %s before the provider was called: %w", order, verdict, err)
+		}()
 	}
-	calls.Wait()
+	for range orders {
+		if err := <-ends; err != nil {
+			return err
+		}
+	}
 	os.Exit(diedAsPlanned)
 	return nil
 }

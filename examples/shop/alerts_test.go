@@ -91,7 +91,7 @@ func TestAlertsFireFromRealNumbers(t *testing.T) {
 	}
 	ill := &ailing{Store: memstore.New(memstore.Options{})}
 	s, err := newShop(shopConfig{
-		adapter: "stdhttp", guarded: true, keys: newKeys(), store: ill, figures: figures,
+		adapter: "stdhttp", guarded: true, lease: shortLease, keys: newKeys(), store: ill, figures: figures,
 		table: openTable(filepath.Join(t.TempDir(), "orders.jsonl")), logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestAlertsFireFromRealNumbers(t *testing.T) {
 	for i := range 8 {
 		order(fmt.Sprint("away", i))
 	}
-	until := time.Now().Add(5 * time.Second)
+	until := time.Now().Add(time.Minute)
 	after := metrics()
 	for after[degradedSeries] != "1" && time.Now().Before(until) {
 		runtime.Gosched()

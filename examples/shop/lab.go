@@ -19,7 +19,7 @@ import (
 // labOperation is what the lab guards on our side.
 const labOperation = "shop:lab:order"
 
-func labPolicy() idem.Policy {
+func labPolicy(lease time.Duration) idem.Policy {
 	return idem.Policy{
 		Operation: labOperation, Preset: idem.Form, Context: "form:run",
 		Lease: lease, MaxRun: time.Minute, Retention: retention, TokenLife: tokenLife,

@@ -57,10 +57,10 @@ import (
 const listening = "listening on "
 
 // closeLimit is how long requests under way may take to finish at the end.
-const closeLimit = 5 * time.Second
+const closeLimit = 15 * time.Second
 
 // exportLimit is how long a collector may take to receive what is left.
-const exportLimit = 2 * time.Second
+const exportLimit = 5 * time.Second
 
 func main() {
 	if os.Getenv(workerEnv) != "" {
@@ -153,7 +153,7 @@ func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err
 	if err != nil {
 		return d, err
 	}
-	if d.store, err = openStore(ctx, opts.store, opts.redis, figures.flushed); err != nil {
+	if d.store, err = openStore(ctx, opts, figures.flushed); err != nil {
 		return d, err
 	}
 	if d.export, err = openExport(ctx); err != nil {
@@ -165,7 +165,7 @@ func openDemo(ctx context.Context, opts options, stderr io.Writer) (d *demo, err
 	}
 	s, err := newShop(shopConfig{
 		export: d.export, figures: figures, trail: d.trail,
-		adapter: opts.adapter, storeWords: d.store.words, server: "this server", guarded: opts.guarded,
+		adapter: opts.adapter, storeWords: d.store.words, server: "this server", guarded: opts.guarded, lease: opts.lease,
 		keys: newKeys(), store: d.store.records, table: openTable(filepath.Join(d.dir, "orders.jsonl")),
 		logger: logger,
 	})

@@ -8,12 +8,14 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 )
 
 // options are the flags of this program.
 type options struct {
 	addr, adapter, store, redis, audit string
 	selfcheck, guarded                 bool
+	lease                              time.Duration
 }
 
 // errHelp says that help was asked for and given.
@@ -29,6 +31,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	store := flags.String("store", "miniredis", "where records are kept: "+strings.Join(storeNames, ", "))
 	redisURL := flags.String("redis", "", "URL of the Redis, with -store redis (default "+defaultRedis+")")
 	auditTo := flags.String("audit", "", "`file` to which the audit log is appended, one line of JSON an event")
+	lease := flags.Duration("lease", shortLease, "how long a claim lives that nobody renews; on a busy machine, more than suits a person who looks on")
 	check := flags.Bool("selfcheck", false, "play every trouble over HTTP, print one table, exit 1 if a row is off")
 	without := flags.String("without", "", "`guard` serves the same shop without the guard")
 	if err := flags.Parse(args); errors.Is(err, errHelp) {
@@ -38,7 +41,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	} else if err != nil {
 		return options{}, err
 	}
-	o := options{addr: *addr, adapter: *adapter, store: *store, redis: *redisURL, audit: *auditTo, selfcheck: *check, guarded: *without == ""}
+	o := options{addr: *addr, adapter: *adapter, store: *store, redis: *redisURL, audit: *auditTo, selfcheck: *check, guarded: *without == "", lease: *lease}
 	var errs []error
 	if rest := flags.Args(); len(rest) > 0 {
 		errs = append(errs, fmt.Errorf("arguments %q are none of this program's: it takes flags only", rest))
@@ -54,6 +57,9 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	}
 	if o.redis != "" && o.store != "redis" {
 		errs = append(errs, fmt.Errorf("-redis is for -store redis, but -store is %s", o.store))
+	}
+	if o.lease < shortLease || o.lease > longLease {
+		errs = append(errs, fmt.Errorf("-lease %v is not from %v to %v", o.lease, shortLease, longLease))
 	}
 	if o.redis == "" {
 		o.redis = defaultRedis

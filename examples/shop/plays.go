@@ -20,14 +20,11 @@ func playDoubleClick(a *act) error {
 		return err
 	}
 	hold, release := a.hold()
-	first, second := a.stage(hold), a.stage(nil)
-	x, err := a.send(form, first)
+	x, first, err := a.enter(form, hold)
 	if err != nil {
 		return err
 	}
-	if err := a.await(&first.entered, "wait for the first press to reach the order handler"); err != nil {
-		return err
-	}
+	second := a.stage(nil)
 	a.drop("First click. The browser drops its connection while the order is being written.", form, x)
 	if x, err = a.send(form, second); err != nil {
 		return err
@@ -65,14 +62,11 @@ func playSlowShop(a *act) error {
 		return err
 	}
 	hold, release := a.hold()
-	first, second := a.stage(hold), a.stage(nil)
-	x1, err := a.send(form, first)
+	x1, _, err := a.enter(form, hold)
 	if err != nil {
 		return err
 	}
-	if err := a.await(&first.entered, "wait for the first press to reach the order handler"); err != nil {
-		return err
-	}
+	second := a.stage(nil)
 	x2, err := a.send(form, second)
 	if err != nil {
 		return err
@@ -85,6 +79,37 @@ func playSlowShop(a *act) error {
 	a.read("First press; the shop is slow.", form, x1)
 	a.read("Second press while the first still runs.", form, x2)
 	return nil
+}
+
+// enter sends the form and waits until the order handler has begun, where it is
+// held. Told that the store is away it sends the same again, as press does.
+func (a *act) enter(form url.Values, hold chan struct{}) (*exchange, *stage, error) {
+	for {
+		st := a.stage(hold)
+		x, err := a.send(form, st)
+		if err != nil {
+			return nil, nil, err
+		}
+		select {
+		case <-st.entered.done:
+			return x, st, nil
+		case <-st.finished.done:
+			select {
+			case <-st.entered.done: // first, and it was not held for long
+				return x, st, nil
+			default:
+			}
+		case <-a.ctx.Done():
+			x.drop()
+			return nil, nil, fmt.Errorf("wait for the first press to reach the order handler: %w", a.ctx.Err())
+		}
+		got := a.read("A press that did not come to the order handler.", form, x)
+		if got.verdict != idem.Unavailable.String() {
+			return nil, nil, fmt.Errorf("the first press was answered %d %q before the order handler began", got.status, got.verdict)
+		}
+		a.result.Attempts[len(a.result.Attempts)-1].Again = true
+		a.pause(max(got.wait, 100*time.Millisecond))
+	}
 }
 
 func playStorm(a *act) error {
@@ -174,14 +199,11 @@ func playTwoTabs(a *act) error {
 		return err
 	}
 	hold, release := a.hold()
-	first, second := a.stage(hold), a.stage(nil)
-	x1, err := a.send(one, first)
+	x1, _, err := a.enter(one, hold)
 	if err != nil {
 		return err
 	}
-	if err := a.await(&first.entered, "wait for the first tab to reach the order handler"); err != nil {
-		return err
-	}
+	second := a.stage(nil)
 	x2, err := a.send(two, second)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ var rowsRight = regexp.MustCompile(`(?m)^(\d+) of (\d+) rows are as expected\.$`
 func play(t *testing.T, args ...string) (code int, table, errs string, right string) {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	code = run(t.Context(), append([]string{"-selfcheck"}, args...), &out, &stderr)
+	code = run(t.Context(), append([]string{"-selfcheck"}, patient(args...)...), &out, &stderr)
 	found := rowsRight.FindStringSubmatch(out.String())
 	if found == nil {
 		t.Fatalf("no last line:\n%s%s", out.String(), stderr.String())
@@ -68,7 +68,7 @@ func TestShopLeavesNothingInTheRedisOfOthers(t *testing.T) {
 	addr, _ := redistest.Start(t)
 	redistest.Do(t, addr, "SET", "somebody-elses", "1")
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"-selfcheck", "-store", "redis", "-redis", "redis://" + addr}, &out, &errs); code != 0 {
+	if code := run(t.Context(), patient("-selfcheck", "-store", "redis", "-redis", "redis://"+addr), &out, &errs); code != 0 {
 		t.Fatalf("exit status %d:\n%s%s", code, out.String(), errs.String())
 	}
 	if got := redistest.Do(t, addr, "DBSIZE"); !strings.Contains(got, ":1") {
@@ -77,7 +77,7 @@ func TestShopLeavesNothingInTheRedisOfOthers(t *testing.T) {
 	if got := redistest.Do(t, addr, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru"); !strings.Contains(got, "OK") {
 		t.Fatal(got)
 	}
-	if code := run(t.Context(), []string{"-selfcheck", "-store", "redis", "-redis", "redis://" + addr}, &out, &errs); code != 1 || !strings.Contains(errs.String(), "allkeys-lru") {
+	if code := run(t.Context(), patient("-selfcheck", "-store", "redis", "-redis", "redis://"+addr), &out, &errs); code != 1 || !strings.Contains(errs.String(), "allkeys-lru") {
 		t.Errorf("on a Redis that evicts records: exit status %d and %q, want 1 and the policy named", code, errs.String())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -19,12 +20,11 @@ import (
 // The stores the shop can keep its records in.
 var storeNames = []string{"miniredis", "memory", "redis"}
 
-const (
-	defaultRedis = "redis://127.0.0.1:6379"
-	// callTimeout is short because the lease has to be at least nine times what
-	// one call may take (dialling and reading), and this shop's lease is short.
-	callTimeout = 100 * time.Millisecond
-)
+const defaultRedis = "redis://127.0.0.1:6379"
+
+// callTimeout is short because the lease has to be at least nine times what
+// one call may take (dialling and reading), and this shop's lease is short.
+func callTimeout(lease time.Duration) time.Duration { return lease / 20 }
 
 // openedStore is a store together with what it takes to reach it from another
 // process and to close it.
@@ -41,13 +41,15 @@ type redisAt struct {
 	// Checked says who made sure that it evicts nothing, where the server cannot
 	// tell: an embedded miniredis has no such setting. A real one is asked.
 	Checked string
+	Call    time.Duration // how long a reply may take
 }
 
 // openStore opens a store by its flag. A Redis that does not answer is an error
 // here: this program has no use for a shop without records. flushed is told of the
 // pipelines of a Redis.
-func openStore(ctx context.Context, name, redisURL string, flushed func(redisstore.Flush)) (*openedStore, error) {
-	switch name {
+func openStore(ctx context.Context, opts options, flushed func(redisstore.Flush)) (*openedStore, error) {
+	call := callTimeout(opts.lease)
+	switch opts.store {
 	case "memory":
 		return &openedStore{records: memstore.New(memstore.Options{}), words: "this process's memory", close: func() {}}, nil
 	case "miniredis":
@@ -56,7 +58,7 @@ func openStore(ctx context.Context, name, redisURL string, flushed func(redissto
 		if err := embedded.Start(); err != nil {
 			return nil, fmt.Errorf("start the embedded miniredis: %w", err)
 		}
-		s, err := openRedis(ctx, redisAt{URL: "redis://" + embedded.Addr(), Checked: "examples/shop: a miniredis evicts nothing"}, flushed)
+		s, err := openRedis(ctx, redisAt{URL: "redis://" + embedded.Addr(), Checked: "examples/shop: a miniredis evicts nothing", Call: call}, flushed)
 		if err != nil {
 			embedded.Close()
 			return nil, err
@@ -65,9 +67,9 @@ func openStore(ctx context.Context, name, redisURL string, flushed func(redissto
 		s.words, s.close = "an embedded miniredis", func() { closeClient(); embedded.Close() }
 		return s, nil
 	case "redis":
-		return openRedis(ctx, redisAt{URL: redisURL}, flushed)
+		return openRedis(ctx, redisAt{URL: opts.redis, Call: call}, flushed)
 	}
-	return nil, fmt.Errorf("store %q is none of %v", name, storeNames)
+	return nil, fmt.Errorf("store %q is none of %v", opts.store, storeNames)
 }
 
 // openRedis opens a Redis. flushed may be nil.
@@ -80,16 +82,27 @@ func openRedis(ctx context.Context, where redisAt, flushed func(redisstore.Flush
 		Universal: &redis.UniversalOptions{
 			Addrs: []string{at.Addr}, Username: at.Username, Password: at.Password, DB: at.DB, TLSConfig: at.TLSConfig,
 		},
-		CallTimeout: callTimeout, EvictionChecked: where.Checked, OnFlush: flushed,
+		CallTimeout: where.Call, EvictionChecked: where.Checked, OnFlush: flushed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis at %s: %w", at.Addr, err)
 	}
-	if err := s.Ready(ctx); err != nil {
+	if err := ready(ctx, s); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("the Redis at %s cannot be used (start one, or leave -store out to use an embedded one): %w", at.Addr, err)
 	}
 	return &openedStore{records: s, words: "Redis at " + at.Addr, redis: where, close: func() { _ = s.Close() }}, nil
+}
+
+// ready waits until a Redis is fit for use. One that is slow to answer is asked
+// again: nothing is lost by that, and an order might be.
+func ready(ctx context.Context, s *redisstore.Store) (err error) {
+	for range 10 {
+		if err = s.Ready(ctx); err == nil || errors.Is(err, redisstore.ErrUnfit) || errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+	}
+	return err
 }
 
 // sweep removes what this shop left in a Redis that outlives it: nobody can

@@ -118,7 +118,7 @@ var troubles = []trouble{
 	{
 		Name: "crash-before", Title: "Crash before the order", Group: groupMachine, Button: "Kill it before",
 		Story: "A server takes your order and is killed (kill -9) before it has written anything; you press again and reach another server.",
-		Why:   "The dead server had not marked the point of no return, so nothing was written: when its claim has run out (2 seconds here) the next press takes over and runs the order.",
+		Why:   "The dead server had not marked the point of no return, so nothing was written: when its claim has run out (after a few seconds here) the next press takes over and runs the order.",
 		Runs:  1, Verdicts: []string{"lost", "executed"}, play: playCrash(beforeRow),
 	},
 	{

@@ -42,6 +42,7 @@ type workerOrders struct {
 	Audit          string // the file of the audit log, if there is one
 	Redis          redisAt
 	Guarded        bool
+	Lease          time.Duration
 	Keys           secretKeys
 	DieAt          moment
 }
@@ -55,7 +56,7 @@ func spawnProcess(s *shop, where redisAt) spawner {
 			return nil, err
 		}
 		orders, err := json.Marshal(workerOrders{
-			Adapter: s.adapter, Redis: where, Table: s.table.path, Audit: s.trail.path(), Guarded: s.guarded, DieAt: at,
+			Adapter: s.adapter, Redis: where, Table: s.table.path, Audit: s.trail.path(), Guarded: s.guarded, Lease: s.lease, DieAt: at,
 			Keys: secretKeys{Name: s.keys.Name, Sign: s.keys.Sign, Prefix: s.keys.Prefix},
 		})
 		if err != nil {
@@ -160,7 +161,7 @@ func runWorker(in io.Reader, out io.Writer) error {
 		return err
 	}
 	s, err := newShop(shopConfig{
-		adapter: orders.Adapter, server: fmt.Sprintf("a second server, process %d", os.Getpid()), guarded: orders.Guarded,
+		adapter: orders.Adapter, server: fmt.Sprintf("a second server, process %d", os.Getpid()), guarded: orders.Guarded, lease: orders.Lease,
 		keys:  keys{Name: idem.NameKey(orders.Keys.Name), Sign: orders.Keys.Sign, Prefix: orders.Keys.Prefix},
 		store: store.records, table: openTable(orders.Table), doom: &doom{at: orders.DieAt, die: killSelf},
 		trail: trail, logger: slog.New(slog.DiscardHandler),
@@ -195,7 +196,7 @@ func spawnAbandoned(s *shop, store idem.Store) spawner {
 	return func(_ context.Context, at moment) (worker, error) {
 		a := &abandoned{handle: &cutStore{Store: store}, struck: make(chan struct{})}
 		second, err := newShop(shopConfig{
-			adapter: s.adapter, server: "a second server", guarded: s.guarded, keys: s.keys,
+			adapter: s.adapter, server: "a second server", guarded: s.guarded, lease: s.lease, keys: s.keys,
 			store: a.handle, table: s.table, doom: &doom{at: at, die: a.die}, trail: s.trail, logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

@@ -66,10 +66,16 @@ func TestFlagsThatCannotBeHonouredAreErrors(t *testing.T) {
 func TestItRunsCountsMisbehavesAndDrains(t *testing.T) {
 	for _, adapter := range []string{"stdhttp", "echo", "fiber"} {
 		for _, store := range []string{"memory", "miniredis"} {
-			t.Run(adapter+"/"+store, func(t *testing.T) { drive(t, start(t, "-adapter", adapter, "-store", store, "-control")) })
+			t.Run(adapter+"/"+store, func(t *testing.T) {
+				drive(t, start(t, "-adapter", adapter, "-store", store, "-call", patient, "-control"))
+			})
 		}
 	}
 }
+
+// patient is as long as a call of a store may take under the presets' leases, and
+// longer than a busy machine stands still.
+const patient = "1500ms"
 
 // interrupt is what asks a testbed to end.
 const interrupt = syscall.SIGTERM
@@ -190,7 +196,7 @@ func (b *testbed) drain() {
 		s, _, _ := b.send("POST /do/last", `{}`, "Idempotency-Key: last", "Do-Delay: 300ms")
 		status <- s
 	}()
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(b.want(200, "", "GET /runs", ""), `"total":`+"3"); {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(b.want(200, "", "GET /runs", ""), `"total":`+"3"); {
 		if time.Now().After(deadline) {
 			b.t.Fatal("the last request did not begin")
 		}

@@ -33,7 +33,7 @@ var frameworks = []string{"echo", "fiber"}
 const operation = "shop:order:create"
 
 // handling is how long an order takes: long enough for a second press.
-const handling = 300 * time.Millisecond
+const handling = 500 * time.Millisecond
 
 // shop is one of the two, listening.
 type shop struct {
@@ -41,6 +41,9 @@ type shop struct {
 	url     string
 	spans   *sdktrace.TracerProvider
 	closers []func(context.Context) error // in the order in which they are called
+
+	handling time.Duration // how long an order takes
+	began    chan struct{} // one in it for each order that has begun
 }
 
 // open starts a shop on a free port of loopback.
@@ -49,7 +52,7 @@ func open(ctx context.Context, framework, redisAddr string, to func(context.Cont
 	if err != nil {
 		return nil, err
 	}
-	s := &shop{service: "shop-" + framework}
+	s := &shop{service: "shop-" + framework, handling: handling, began: make(chan struct{}, 1)}
 	s.spans = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", s.service))))
 	flow, err := s.guard(ctx, redisAddr)
@@ -80,6 +83,7 @@ func (s *shop) guard(ctx context.Context, redisAddr string) (*httpflow.Flow, err
 	store, err := redisstore.Open(ctx, redisstore.Options{
 		Universal:       &redis.UniversalOptions{Addrs: []string{redisAddr}},
 		EvictionChecked: "nobody: this is a demonstration",
+		CallTimeout:     time.Second, // a quarter of it does, where no Jaeger is being built beside
 		Instrument: func(c redis.UniversalClient) error {
 			return redisotel.InstrumentTracing(c, redisotel.WithTracerProvider(s.spans), redisotel.WithDBStatement(false))
 		},
@@ -105,7 +109,8 @@ func (s *shop) guard(ctx context.Context, redisAddr string) (*httpflow.Flow, err
 func (s *shop) order(ctx context.Context) string {
 	_, span := s.spans.Tracer("shop").Start(ctx, "charge card")
 	defer span.End()
-	time.Sleep(handling)
+	s.began <- struct{}{}
+	time.Sleep(s.handling)
 	return fmt.Sprintf(`{"order":"ordered at %s"}`, time.Now().Format("15:04:05.000"))
 }
 

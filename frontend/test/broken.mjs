@@ -70,7 +70,7 @@ export const breakages = {
   'N24 files are read by the first attempt': ['send(req, { body: await body, ', 'send(req, { '],
   'N25 only one can read the answer': ['(await job.done).clone()', '(await job.done)'],
   'N27 all contexts are one slot': ["[owner, operation, context]", '[owner, operation]'],
-  'N28 a storage that throws is the end': ['} catch {}\n    place.s = s', '} catch { return place.s }\n    place.s = s'],
+  'N28 a storage that throws is the end': ['} catch {}\n    place.s = s', '} catch (e) { throw e }\n    place.s = s'],
   'N32 what the status endpoint says is not heard': ["? 'failed' : data?.state", "? 'failed' : ''"],
   'N42 Retry-After of an outage is not read': ['Math.min(e.after > 0 ? e.after : 0, e.max / 2)', '0'],
   'N44 being told to wait counts as no answer': ["return again('waiting', 0)", "return again('waiting')"],

@@ -104,7 +104,12 @@ const (
 	I4JudgementKept
 	S9WaitHeardByAll
 	S9WaitByTheFirst
-	S8BatchGivenBackOneByOne
+	I4AnswerShared
+	I1IdentityLent
+	P7LateRunKept
+	P10CodecUnsettled
+	S8MarksInAnyOrder
+	S8GivenBackOneByOne
 )
 
 // Rules is the list `make broken` walks.
@@ -236,5 +241,14 @@ var Rules = []Entry{
 	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
 	{S9WaitHeardByAll, "S9-wait-heard-by-all", "stores/redisstore", "TestS9_OnlyAClaimHearsItsWait", "what leaves with a claim that waits for replicas is told what became of the wait"},
 	{S9WaitByTheFirst, "S9-wait-by-the-first", "stores/redisstore", "TestS9_AClaimWaitsInAnyBatch", "whether a claim in a batch waits for replicas is decided by the batch's first operation"},
-	{S8BatchGivenBackOneByOne, "S8-batch-given-back-one-by-one", "core", "TestS8_ABatchThatCannotStartIsGivenBackInOneExchange", "items that could not be started are given back one after the other"},
+	{I4AnswerShared, "I4-answer-shared", "core", "TestI4_AnAnswerIsItsCallersToChange", "answers of one process share the bytes of the run's own"},
+	{I1IdentityLent, "I1-identity-lent", "core", "TestI1_AnAuthorizerHoldsNoIdentity", "whoever is asked about a force is told the identity of a claim that is used again"},
+	{P7LateRunKept, "P7-late-run-kept", "core", "TestP7_ARunThatBeginsWhenCloseHasGivenUpFindsItsContextEnded", "a run that begins when Close has given up goes on for ever"},
+	{P10CodecUnsettled, "P10-codec-unsettled", "core", "TestP10_ACodecThatPanicsLeavesNoClaimBehind", "a codec's panic leaves the claim to be renewed"},
+	{S8MarksInAnyOrder, "S8-marks-in-any-order", "core", "TestS8_MarksOfManyWaitForNobodyInACircle", "claims are marked together as often and in the order that they were given"},
+	{S8GivenBackOneByOne, "S8-given-back-one-by-one", "core", "TestS8_WhatCannotBeStartedIsGivenBackTogether", "items that cannot be started are given back one after the other"},
+	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_NothingIsMixedUpInAStorm", "a claim is used again although a context still leads to it"},
+	{I4AnswerShared, "I4-answer-shared", "core", "TestI1_NothingIsMixedUpInAStorm", "answers of one process share the bytes of the run's own"},
+	{P9RecomputedName, "P9-recomputed-name", "core", "TestI1_NothingIsMixedUpInAStorm", "the record's name is computed anew for each request"},
+	{S8MarkedReleased, "S8-marked-released", "core", "TestI1_NothingIsMixedUpInAStorm", "a marked run is released"},
 }

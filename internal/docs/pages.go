@@ -1,7 +1,8 @@
 // Package docs holds the pages of this repository to what is there: its tests
 // read every Markdown page and fail on a link that leads nowhere, a test that is
-// named and does not exist, a program that does not compile, and a sentence of
-// the start-up report that no page explains.
+// named and does not exist, a program that does not compile, or prints something
+// else than the page shows, a command that is answered with something else, and a
+// sentence of the start-up report that no page explains.
 //
 // A page that was right when it was written goes wrong in silence. A reader finds
 // that out by trusting it; these tests find it out first, in a few seconds.

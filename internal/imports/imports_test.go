@@ -129,6 +129,8 @@ var controls = []control{
 
 	{"a test that asks goleak itself", "stores/memstore/a_test.go", imp("memstore_test", "go.uber.org/goleak"), "leak"},
 	{"leaktest asks goleak", "internal/leaktest/a.go", imp("leaktest", "go.uber.org/goleak"), ""},
+	{"a test of Fiber that waits a second", "adapters/fiber/a_test.go", imp("fiberidem_test", "github.com/gofiber/fiber/v2") + "\nfunc f(app interface{ Test(...any) }) { app.Test(1) }\n", "patience"},
+	{"a test of Fiber that waits", "adapters/fiber/a_test.go", imp("fiberidem_test", "github.com/gofiber/fiber/v2") + "\nfunc f(app interface{ Test(...any) }) { app.Test(1, -1) }\n", ""},
 	{"no package comment", "core/a.go", "package idem\n", "comment"},
 	{"a license is no package comment", "core/a.go", "// Copyright somebody\n\npackage idem\n", "comment"},
 	{"a package named util", "internal/util/a.go", "// Package util is a control.\npackage util\n", "name"},

@@ -43,6 +43,7 @@ var Rules = []Rule{
 	{"thin", fmt.Sprintf("an adapter has fewer than %d lines beside its doc.go and its tests", maxAdapter), thinAdapters},
 	{"sleep", "a test does not sleep, save on the clock of a testing/synctest bubble (elsewhere than in synctest.Test itself, the line says so: // the bubble's clock), or in a poll with a bound, which is named eventually", sleepers},
 	{"leak", "tests look for goroutines left behind through internal/leaktest, which knows whose stay", leaks},
+	{"patience", "Fiber's App.Test is told how long to wait: by itself it gives up after a second", impatient},
 	{"comment", "every package has a package comment", comments},
 	{"name", "no package is named for having no purpose", names},
 	{"place", "no file names a folder of one machine or the host of a package registry", places},
@@ -181,6 +182,24 @@ func leaks(t *Tree) []Fault {
 		if f.Dir != "internal/leaktest" && slices.Contains(f.Imports, "go.uber.org/goleak") {
 			faults = append(faults, Fault{Where: f.Path, What: "goleak by itself does not know whose goroutines outlive a server: use internal/leaktest"})
 		}
+	}
+	return faults
+}
+
+func impatient(t *Tree) []Fault {
+	var faults []Fault
+	for _, f := range t.Files {
+		if !f.Test || f.local("github.com/gofiber/fiber/v2") == "" {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+				if called, ok := call.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Test" {
+					faults = append(faults, Fault{Where: t.fset.Position(call.Pos()).String(), What: "a busy machine takes longer than a second: app.Test(request, -1)"})
+				}
+			}
+			return true
+		})
 	}
 	return faults
 }

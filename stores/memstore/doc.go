@@ -3,7 +3,7 @@
 //
 //	guard, err := idem.New(idem.Config{
 //		Store:    memstore.New(memstore.Options{}),
-//		Policies: []idem.Policy{{Operation: "shop:order:create", Preset: "form"}},
+//		Policies: []idem.Policy{{Operation: "shop:order:create", Preset: idem.Form}},
 //		…
 //	})
 //

@@ -56,7 +56,7 @@ func TestS9_WhatAServerWithoutTheScriptRefusesLeavesTogether(t *testing.T) {
 					scriptless(t, addr)
 				}
 				trips, waits := proxy.RoundTrips(), proxy.Count("WAIT")
-				for i, r := range s.Apply(briefly(t, 5*time.Second), c.ops) {
+				for i, r := range s.Apply(briefly(t, 30*time.Second), c.ops) {
 					if r.Err != nil || !r.Done {
 						t.Errorf("%s, %d: %+v", c.what, i, r)
 					}
@@ -85,12 +85,12 @@ func TestS9_AServerThatForgetsInTheMiddleOfABatch(t *testing.T) {
 	proxy := redistest.NewProxy(t, addr)
 	s := open(t, proxy.Addr())
 	const n = 20
-	s.Apply(briefly(t, 5*time.Second), creates("middle:", n))
-	s.Apply(briefly(t, 5*time.Second), swaps("middle:", n, "v", "w")) // the script is known
+	s.Apply(briefly(t, 30*time.Second), creates("middle:", n))
+	s.Apply(briefly(t, 30*time.Second), swaps("middle:", n, "v", "w")) // the script is known
 	ops := append(creates("fresh:middle:", n), swaps("middle:", n, "w", "x")...)
 	proxy.Before(func() { scriptless(t, addr) }, "EVALSHA")
 	trips, claims := proxy.RoundTrips(), proxy.Count("SET")
-	for i, r := range s.Apply(briefly(t, 5*time.Second), ops) {
+	for i, r := range s.Apply(briefly(t, 30*time.Second), ops) {
 		if r.Err != nil || !r.Done {
 			t.Errorf("%s: %+v", ops[i].Name, r)
 		}
@@ -116,7 +116,7 @@ func TestS9_CallersRefusedTogetherLeaveTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			done(t, "a claim", "Create")(s.Create(briefly(t, 10*time.Second), fmt.Sprint("refused:", i), []byte("v"), time.Minute))
+			done(t, "a claim", "Create")(s.Create(briefly(t, 30*time.Second), fmt.Sprint("refused:", i), []byte("v"), time.Minute))
 		})
 	}
 	all.Wait()
@@ -168,7 +168,7 @@ func TestS9_EntriesRideWithWhatIsSentAgain(t *testing.T) {
 			}
 		}
 		before := s.Stats().Flushes
-		for i, r := range s.Apply(briefly(t, 5*time.Second), ops) {
+		for i, r := range s.Apply(briefly(t, 30*time.Second), ops) {
 			if r.Err != nil || !r.Done || !r.Journaled {
 				t.Errorf("round %d, %s: %+v", round, ops[i].Name, r)
 			}

@@ -44,7 +44,7 @@ func TestDeadlines(t *testing.T) {
 		}
 		// A loaded machine may be late by more than the reply would have been: then
 		// the reply was not what ended the call either, because the call failed.
-		if took > c.most+2*time.Second {
+		if took > c.most+20*time.Second {
 			t.Errorf("%s: it took %v", c.name, took)
 		}
 	}

@@ -43,7 +43,7 @@ func TestContractOnACluster(t *testing.T) {
 		}
 		return &storetest.Backend{
 			Open: func() (idem.Store, error) {
-				s, err := tryOpenCluster(c.Masters[:1])
+				s, err := tryOpenCluster(c.Masters[:1], unhurried)
 				if err == nil {
 					stores = append(stores, s)
 				}

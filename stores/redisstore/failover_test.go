@@ -29,13 +29,17 @@ import (
 // Faults: 12.
 func TestWhatAFailoverLosesIsCounted(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t, 3, "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0")
+	c := redistest.StartCluster(t, 3, "--cluster-node-timeout", "3000", "--cluster-replica-validity-factor", "0")
 	cutOff(t, c.Masters[0], c.Replicas[0])
 	addrs := append(c.Masters[1:3:3], c.Masters[0])
-	fixed := func(cfg *idem.Config) { cfg.NameKey = testNameKey }
+	fixed := func(cfg *idem.Config) {
+		cfg.NameKey = testNameKey
+		// No renewal comes into it: one that is told of another's claim counts, too.
+		cfg.Policies[0].Lease, cfg.Policies[0].MaxRun = 10*time.Minute, 20*time.Minute
+	}
 	careless := guarded(t, openCluster(t, addrs), fixed)
 	careful := guarded(t, openCluster(t, addrs, waiting(true), func(o *redisstore.Options) {
-		o.WaitReplicas.Timeout = time.Second // a busy machine
+		o.CallTimeout, o.WaitReplicas.Timeout = 500*time.Millisecond, 2*time.Second // a busy machine
 	}), fixed)
 
 	elsewhere := guarded(t, openCluster(t, addrs), fixed) // another process: this one would ask itself first

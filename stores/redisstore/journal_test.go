@@ -31,9 +31,9 @@ func TestS9_EntriesRideWithWhatWasDone(t *testing.T) {
 		{Kind: idem.OpCreate, Name: "plain", Value: []byte("claim-3"), TTL: time.Minute},
 	}
 	warm := idem.Op{Kind: idem.OpSwap, Name: "warm", Old: []byte("a"), Value: []byte("b"), TTL: time.Minute, Entry: entry(9), Wake: true}
-	s.Apply(briefly(t, 5*time.Second), []idem.Op{warm}) // the scripts are loaded
+	s.Apply(briefly(t, 30*time.Second), []idem.Op{warm}) // the scripts are loaded
 	before := s.Stats().Flushes
-	results := s.Apply(briefly(t, 5*time.Second), ops)
+	results := s.Apply(briefly(t, 30*time.Second), ops)
 	for i, want := range []bool{true, false, true, false, false, false} {
 		if r := results[i]; r.Err != nil || r.Journaled != want {
 			t.Errorf("operation %d: journaled %v, %v; want %v", i, r.Journaled, r.Err, want)
@@ -46,7 +46,7 @@ func TestS9_EntriesRideWithWhatWasDone(t *testing.T) {
 		t.Errorf("the journal holds %s entries", got)
 	}
 	// The same again: our own value is there, and there are two copies of the entry.
-	if r := s.Apply(briefly(t, 5*time.Second), ops[:1])[0]; r.Err != nil || !r.Journaled || string(r.Value) != "claim-1" {
+	if r := s.Apply(briefly(t, 30*time.Second), ops[:1])[0]; r.Err != nil || !r.Journaled || string(r.Value) != "claim-1" {
 		t.Errorf("a claim asked again: %+v", r)
 	}
 }
@@ -59,7 +59,7 @@ func TestS9_AppendKeepsAbout(t *testing.T) {
 	for i := range 500 {
 		entries = append(entries, []string{"n", fmt.Sprint(i)})
 	}
-	if err := s.Append(briefly(t, 5*time.Second), "journal", 100, entries); err != nil {
+	if err := s.Append(briefly(t, 30*time.Second), "journal", 100, entries); err != nil {
 		t.Fatal(err)
 	}
 	var n int
@@ -67,7 +67,7 @@ func TestS9_AppendKeepsAbout(t *testing.T) {
 		t.Errorf("about 100 were to be kept, there are %d, %v", n, err)
 	}
 	redistest.Do(t, m, "SET", "nostream", "x")
-	if err := s.Append(briefly(t, 5*time.Second), "nostream", 100, entries[:1]); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+	if err := s.Append(briefly(t, 30*time.Second), "nostream", 100, entries[:1]); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 		t.Errorf("appended to what is no stream: %v", err)
 	}
 }

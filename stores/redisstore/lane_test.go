@@ -30,11 +30,11 @@ func jammed(t *testing.T, change ...func(*redisstore.Options)) (s *redisstore.St
 func jam(t *testing.T, addr string, change ...func(*redisstore.Options)) (s *redisstore.Store, proxy *redistest.Proxy, resume func(), first chan error) {
 	t.Helper()
 	proxy = redistest.NewProxy(t, addr)
-	s = open(t, proxy.Addr(), append(change, func(o *redisstore.Options) { o.Pipelines = 1 })...)
+	s = open(t, proxy.Addr(), append([]func(*redisstore.Options){unhurried, func(o *redisstore.Options) { o.Pipelines = 1 }}, change...)...)
 	resume = proxy.Stall()
 	first = make(chan error, 1)
 	go func() {
-		_, err := s.Create(briefly(t, 5*time.Second), "first", []byte("v"), time.Minute)
+		_, err := s.Create(briefly(t, 30*time.Second), "first", []byte("v"), time.Minute)
 		first <- err
 	}()
 	eventually(t, "the pipeline under way", func() bool { return s.Stats().Flying == 1 })
@@ -61,15 +61,15 @@ func TestS9_CallsThatWaitLeaveTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			done(t, "a claim", "Create")(s.Create(briefly(t, 5*time.Second), fmt.Sprint("n", i), []byte("v"), time.Minute))
+			done(t, "a claim", "Create")(s.Create(briefly(t, 30*time.Second), fmt.Sprint("n", i), []byte("v"), time.Minute))
 		})
 	}
 	all.Go(func() {
-		found(t, "a claim of what is there", "Create", "old")(s.Create(briefly(t, 5*time.Second), "there", []byte("v"), time.Minute))
+		found(t, "a claim of what is there", "Create", "old")(s.Create(briefly(t, 30*time.Second), "there", []byte("v"), time.Minute))
 	})
-	all.Go(func() { found(t, "a look", "Load", "old")(s.Load(briefly(t, 5*time.Second), "there")) })
+	all.Go(func() { found(t, "a look", "Load", "old")(s.Load(briefly(t, 30*time.Second), "there")) })
 	all.Go(func() {
-		done(t, "a settle", "Swap")(s.Swap(briefly(t, 5*time.Second), "swapped", []byte("old"), []byte("new"), time.Minute))
+		done(t, "a settle", "Swap")(s.Swap(briefly(t, 30*time.Second), "swapped", []byte("old"), []byte("new"), time.Minute))
 	})
 	waits(t, s, 24) // a look is two commands
 	before := s.Stats()
@@ -179,7 +179,7 @@ func TestS9_WhoLeavesALaterPipelineKnowsNothing(t *testing.T) {
 			})
 		}
 		waits(t, s, 2)
-		proxy.Before(func() { cancel(); proxy.Delay(20 * time.Millisecond) }, "SET")
+		proxy.Before(func() { cancel(); proxy.Delay(500 * time.Millisecond) }, "SET")
 	}, "SET")
 	done(t, "the first", "Create")(s.Create(t.Context(), "first", []byte("v"), time.Minute))
 	all.Wait()
@@ -198,7 +198,7 @@ func TestAQueueEndsSomewhere(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 2 {
 		all.Go(func() {
-			done(t, "within the limit", "Create")(s.Create(briefly(t, 5*time.Second), fmt.Sprint("n", i), []byte("v"), time.Minute))
+			done(t, "within the limit", "Create")(s.Create(briefly(t, 30*time.Second), fmt.Sprint("n", i), []byte("v"), time.Minute))
 		})
 	}
 	waits(t, s, 2)

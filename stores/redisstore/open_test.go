@@ -78,6 +78,8 @@ func TestServerThatIsDownAtStart(t *testing.T) {
 	s := open(t, addr)
 	if err := s.Ready(t.Context()); !errors.Is(err, redisstore.ErrUnseen) {
 		t.Errorf("Ready: %v, want ErrUnseen", err)
+	} else if strings.Contains(err.Error(), "outcome") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("Ready: %v, want what the server said and nothing of an outcome", err)
 	}
 	start := time.Now()
 	for range 200 {
@@ -85,7 +87,7 @@ func TestServerThatIsDownAtStart(t *testing.T) {
 			t.Fatalf("Create without a server: %+v, %v", r, err)
 		}
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute { // a busy machine; each by its time-out were six
 		t.Errorf("200 calls that could not be made took %v", took)
 	}
 	if report := s.Report(); report.NotReady == nil || !strings.Contains(report.String(), "NOT READY") {
@@ -296,7 +298,7 @@ func ExampleOpen() {
 
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s did not come about", what)
 		}

@@ -107,6 +107,15 @@ func (s *Store) look(ctx context.Context) *sight {
 	return seen
 }
 
+// withoutOutcome is why a server did not answer, without a word about the outcome of
+// what was sent: a probe has none that could be unknown.
+func withoutOutcome(err error) error {
+	if silent := (*noReply)(nil); errors.As(err, &silent) {
+		return silent.err
+	}
+	return err
+}
+
 func (s *Store) survey(ctx context.Context) *sight {
 	seen := &sight{}
 	var mu sync.Mutex
@@ -132,7 +141,7 @@ func (s *Store) survey(ctx context.Context) *sight {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			seen.missing = fmt.Errorf("%w: master %s: %w", ErrUnseen, node.Options().Addr, err)
+			seen.missing = fmt.Errorf("%w: master %s: %w", ErrUnseen, node.Options().Addr, withoutOutcome(err))
 			return nil
 		})
 		if seen.err == nil && len(seen.servers) == 0 {
@@ -150,7 +159,7 @@ func (s *Store) survey(ctx context.Context) *sight {
 		seen.byScript, seen.err = s.tryClaim(ctx)
 	}
 	if seen.err != nil && !errors.Is(seen.err, ErrUnfit) && !errors.Is(seen.err, ErrUnseen) {
-		seen.err = fmt.Errorf("%w: %w", ErrUnseen, seen.err)
+		seen.err = fmt.Errorf("%w: %w", ErrUnseen, withoutOutcome(seen.err))
 	}
 	return seen
 }

@@ -198,7 +198,9 @@ func TestWaitReplicasIsChecked(t *testing.T) {
 			t.Errorf("%+v was taken: %v", w, err)
 		}
 	}
-	s := open(t, redistest.Server(t), func(o *redisstore.Options) { o.WaitReplicas = redisstore.WaitReplicas{Replicas: 2, OrRefuse: true} })
+	s := open(t, redistest.Server(t), func(o *redisstore.Options) {
+		o.CallTimeout, o.WaitReplicas = 0, redisstore.WaitReplicas{Replicas: 2, OrRefuse: true}
+	})
 	if d := s.Describe(); d.WorstCall != 2*redisstore.DefaultCallTimeout+redisstore.DefaultWaitTimeout {
 		t.Errorf("the worst call takes %v, the wait left out", d.WorstCall)
 	}

@@ -20,7 +20,7 @@ func TestTheRightsThatThePageNamesAreEnough(t *testing.T) {
 		o.WaitReplicas = redisstore.WaitReplicas{Replicas: 1, Timeout: time.Millisecond}
 	})
 	woken := make(chan struct{}, 1)
-	stop, err := s.Watch(briefly(t, 5*time.Second), "idem:a", func() { woken <- struct{}{} })
+	stop, err := s.Watch(briefly(t, 30*time.Second), "idem:a", func() { woken <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestTheRightsThatThePageNamesAreEnough(t *testing.T) {
 	}
 	select {
 	case <-woken:
-	case <-briefly(t, 5*time.Second).Done():
+	case <-briefly(t, 30*time.Second).Done():
 		t.Error("nobody was woken")
 	}
 	entry := idem.IndexEntry{Name: "idem:b", Due: time.UnixMicro(1)}

@@ -49,18 +49,25 @@ func open(t testing.TB, addr string, change ...func(*redisstore.Options)) *redis
 	return s
 }
 
+// tryOpen opens a store whose calls may take as long as the leases of these tests
+// allow: a busy machine stands still for longer than the usual CallTimeout.
 func tryOpen(addr string, change ...func(*redisstore.Options)) (*redisstore.Store, error) {
 	o := redisstore.Options{
 		Universal:       &redis.UniversalOptions{Addrs: []string{addr}},
 		EvictionChecked: redistest.MiniredisEviction,
+		CallTimeout:     time.Second,
 	}
 	for _, c := range change {
 		c(&o)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return redisstore.Open(ctx, o)
 }
+
+// unhurried is for stores that no guard asks, and whose callers have deadlines: no
+// lease is too short for its CallTimeout.
+func unhurried(o *redisstore.Options) { o.CallTimeout = 5 * time.Second }
 
 // behind makes a backend of the server at addr: every handle a store of its own,
 // over one proxy.
@@ -73,7 +80,7 @@ func through(proxy *redistest.Proxy, see func(*redisstore.Store) idem.Store, cha
 	var stores []*redisstore.Store
 	return &storetest.Backend{
 		Open: func() (idem.Store, error) {
-			s, err := tryOpen(proxy.Addr(), change...)
+			s, err := tryOpen(proxy.Addr(), append(change, unhurried)...)
 			if err != nil {
 				return nil, err
 			}

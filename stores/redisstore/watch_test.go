@@ -165,7 +165,7 @@ func TestS8_WithoutWakeUpsTheEndIsFound(t *testing.T) {
 func TestI12_NobodyListensWhenNobodyWaits(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Server(t))
 	s := open(t, proxy.Addr())
-	s.Beats(20*time.Millisecond, 50*time.Millisecond)
+	s.Beats(500*time.Millisecond, 50*time.Millisecond)
 	idle := proxy.Conns()
 	for range 2 {
 		var stops []func()
@@ -201,7 +201,7 @@ func TestAWatchOfASilentServerIsMadeAnew(t *testing.T) {
 	m := redistest.Miniredis(t)
 	proxy := redistest.NewProxy(t, m.Addr())
 	s := open(t, proxy.Addr())
-	s.Beats(20*time.Millisecond, time.Minute)
+	s.Beats(500*time.Millisecond, time.Minute) // within which a busy machine answers
 	var woken atomic.Int64
 	stop, err := s.Watch(t.Context(), "a", func() { woken.Add(1) })
 	if err != nil {

@@ -33,6 +33,7 @@ func Main(args []string, out, errs io.Writer, build Build) int {
 	set.SetOutput(errs)
 	addr := set.String("addr", "127.0.0.1:0", "the address to listen on")
 	check := set.Bool("selfcheck", false, "play every trouble, print what came of it, and end")
+	charging := set.Duration("charging", 200*time.Millisecond, "how long the provider takes for a charge")
 	without := set.String("without", "", `"guard" leaves the routes unguarded`)
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -44,7 +45,7 @@ func Main(args []string, out, errs io.Writer, build Build) int {
 		fmt.Fprintln(errs, "bookshop: -without takes the word guard, and there are no arguments")
 		return 2
 	}
-	if err := serve(*addr, *check, *without == "", build, out); err != nil {
+	if err := serve(*addr, *check, *without == "", *charging, build, out); err != nil {
 		fmt.Fprintln(errs, "bookshop:", err)
 		return 1
 	}
@@ -54,8 +55,8 @@ func Main(args []string, out, errs io.Writer, build Build) int {
 // errBroken is the end of a self-check with a red row.
 var errBroken = errors.New("a trouble did not end as promised")
 
-func serve(addr string, check, guarded bool, build Build, out io.Writer) (err error) {
-	shop := &Shop{Orders: &Book{}, Guarded: guarded, provider: newProvider()}
+func serve(addr string, check, guarded bool, charging time.Duration, build Build, out io.Writer) (err error) {
+	shop := &Shop{Orders: &Book{}, Guarded: guarded, provider: newProvider(charging)}
 	defer shop.provider.close()
 	server, err := build(shop)
 	if err != nil {

@@ -22,11 +22,12 @@ import (
 // and goes on until it hears a 2xx: it delivers at least once, and never says
 // which delivery is the first.
 type provider struct {
-	secret []byte
-	log    io.Writer // a line for each delivery
-	stop   context.CancelFunc
-	ctx    context.Context
-	all    sync.WaitGroup
+	secret   []byte
+	charging time.Duration // how long a charge takes
+	log      io.Writer     // a line for each delivery
+	stop     context.CancelFunc
+	ctx      context.Context
+	all      sync.WaitGroup
 
 	mu        sync.Mutex
 	callback  string            // where the shop is; "" until it listens
@@ -36,16 +37,15 @@ type provider struct {
 
 // The provider's patience: once it gives up while the shop is still at work.
 const (
-	charging     = 200 * time.Millisecond
 	impatient    = 100 * time.Millisecond
-	patient      = 10 * time.Second
+	patient      = 30 * time.Second
 	between      = 60 * time.Millisecond
 	mostAttempts = 100
 )
 
-func newProvider() *provider {
+func newProvider(charging time.Duration) *provider {
 	ctx, stop := context.WithCancel(context.Background())
-	return &provider{secret: []byte(rand.Text()), log: io.Discard, ctx: ctx, stop: stop, charges: map[string]string{}, delivered: map[string][]string{}}
+	return &provider{charging: charging, secret: []byte(rand.Text()), log: io.Discard, ctx: ctx, stop: stop, charges: map[string]string{}, delivered: map[string][]string{}}
 }
 
 // close ends what it still delivers.
@@ -63,7 +63,7 @@ func (p *provider) callBackTo(url string) {
 // charge takes a payment, once for each key.
 func (p *provider) charge(ctx context.Context, key string) (string, error) {
 	select {
-	case <-time.After(charging):
+	case <-time.After(p.charging):
 	case <-ctx.Done():
 		return "", fmt.Errorf("the provider was not heard out: %w", context.Cause(ctx))
 	}

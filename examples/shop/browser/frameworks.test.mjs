@@ -5,7 +5,7 @@ import { build, serve, suite, until } from './shop.mjs'
 
 for (const framework of ['echo', 'fiber']) {
   const program = build('./examples/' + framework)
-  const run = suite(() => serve(program))
+  const run = suite(() => serve(program, '-charging', '3s')) // the second press comes meanwhile, on a busy machine too
   const rows = async page => {
     await page.goto(page.url().split('?')[0])
     return await page.locator('table tr').count() - 1 // the first one is the head

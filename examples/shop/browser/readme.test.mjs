@@ -14,7 +14,7 @@ const file = join(dir, 'page.html')
 writeFileSync(file, snippets[0] ?? '')
 
 const program = build('./examples/shop/browser/onepage')
-const run = suite(() => serve(program, '-page', file, '-takes', '1200ms'))
+const run = suite(() => serve(program, '-page', file, '-takes', '5s'))
 const orders = async (page, url) => Number(await (await page.request.get(url + '/orders')).text())
 
 run('the README has one page, and it is whole', async ({ page, url }) => {

@@ -15,8 +15,8 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url))
 const { chromium } = createRequire(join(root, 'frontend/package.json'))('playwright-core')
 const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
 
-/** Waits, some seconds at most, until something is so. */
-export async function until(so, what = String(so), limit = 15e3) {
+/** Waits, a minute at most, until something is so. */
+export async function until(so, what = String(so), limit = 60e3) {
   for (const end = Date.now() + limit; Date.now() < end; await new Promise(go => setTimeout(go, 25))) {
     const value = await so()
     if (value) return value
@@ -73,7 +73,7 @@ export function suite(open) {
     await browser?.close()
     await server?.stop()
   })
-  return (name, statement, options = {}) => test(name, { timeout: 60e3 }, async () => {
+  return (name, statement, options = {}) => test(name, { timeout: 180e3 }, async () => {
     const context = await browser.newContext(options)
     try {
       const page = await context.newPage()

@@ -10,9 +10,9 @@ const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/c
 export const html = (body = '', head = '') =>
   `<!doctype html><title>shop</title><script src="/idem.min.js" defer></script>${head}<body>${body}</body>`
 
-/** Waits, a few seconds at most, until something is so. */
-export const until = async (so, what = String(so)) => {
-  for (const end = Date.now() + 8000; Date.now() < end; await new Promise(yes => setTimeout(yes, 20))) {
+/** Waits, half a minute at most, until something is so. */
+export const until = async (so, what = String(so), limit = 30e3) => {
+  for (const end = Date.now() + limit; Date.now() < end; await new Promise(yes => setTimeout(yes, 20))) {
     const value = await so()
     if (value) return value
   }
@@ -35,7 +35,7 @@ export const suite = () => {
     })
   })
   after(() => browser?.close())
-  return (name, statement) => test(name, { timeout: 60e3 }, async () => {
+  return (name, statement) => test(name, { timeout: 180e3 }, async () => {
     const s = await shop()
     const context = await browser.newContext()
     const page = await context.newPage()

@@ -30,8 +30,9 @@ run('given the plain example and three clicks, then one POST; without an answer 
     const button = Object.assign(document.createElement('button'), { textContent: 'Order' }), line = document.createElement('p')
     document.getElementById('app').append(button, line)
     orderButton(button, line, () => new URLSearchParams({ qty: 2 }))`)
-  s.delay = 500
+  const release = s.hold()
   await thrice(page, 'Order')
+  release()
   await page.getByText('order 1').waitFor()
   assert.deepEqual(s.posts.map(p => p.token), ['T1'])
   s.plan = ['503', '503', '503', '503']
@@ -54,13 +55,14 @@ run('given the React hook under StrictMode, three clicks, and a component that i
       return h('div', {}, shown && h(Order), h('button', { onClick: () => show(!shown) }, 'Toggle'))
     }
     createRoot(document.getElementById('app')).render(h(StrictMode, {}, h(App)))`)
-  s.delay = 1200
+  const release = s.hold()
   await thrice(page, 'Order')
   await until(async () => await page.locator('b').innerText() === 'sent', 'it is on its way')
   await page.getByRole('button', { name: 'Toggle' }).click()
   await page.getByRole('button', { name: 'Toggle' }).click()
   assert.equal(await page.locator('b').innerText(), 'sent', 'the new component knows')
   await page.getByRole('button', { name: 'Order' }).click()
+  release()
   await page.getByText('order 1').waitFor()
   assert.deepEqual([s.posts.map(p => p.token), s.orders.length], [['T1'], 1])
 })

@@ -93,7 +93,7 @@ run('B31 the control: the naive helper (425, new token, again) buys twice of the
 
 run('B32 given a reload while it is in flight, then ask() settles it: one token, one run', async ({ page, s }) => {
   await open(page, s)
-  s.delay = 700
+  const release = s.hold()
   await page.evaluate(() => {
     window.order.fetch('/orders', { method: 'POST', body: 'a=1' }).catch(() => sessionStorage.setItem('caught', 1))
   })
@@ -104,6 +104,7 @@ run('B32 given a reload while it is in flight, then ask() settles it: one token,
     return [window.order.state, window.order.pending() > 0, JSON.parse(sessionStorage[Object.keys(sessionStorage).find(k => k.startsWith('idem:'))]).token]
   }, options)
   assert.deepEqual(before, ['unknown', true, 'T1'])
+  release()
   assert.equal(await page.evaluate(() => window.order.ask()), 'empty')
   assert.deepEqual([s.posts.length, s.orders.length], [1, 1])
   assert.deepEqual(await stored(page), [])
@@ -113,14 +114,16 @@ run('B32 given a reload while it is in flight, then ask() settles it: one token,
 
 run('B32 given a reload and a second press instead, then it is the same token and the replay', async ({ page, s }) => {
   await open(page, s)
-  s.delay = 700
+  const release = s.hold()
   await page.evaluate(() => { window.order.fetch('/orders', { method: 'POST', body: 'a=1' }).catch(() => {}) })
   await until(() => s.posts.length, 'the POST arrived')
   await page.reload()
-  const text = await page.evaluate(async options => {
+  const text = page.evaluate(async options => {
     const order = window.idem.createIdem(options)
     return (await order.fetch('/orders', { method: 'POST', body: 'a=1' })).text()
   }, options)
-  assert.equal(text, 'order 1')
+  await until(() => s.posts.length === 2, 'the second POST arrived')
+  release()
+  assert.equal(await text, 'order 1')
   assert.deepEqual([s.posts.map(p => p.token), s.orders.length], [['T1', 'T1'], 1])
 })

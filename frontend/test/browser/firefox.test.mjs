@@ -18,7 +18,7 @@ const prefs = {
 }
 
 /** Opens the shop in a Firefox of its own until the page has reported. */
-const run = (name, statement) => test(name, { skip: !firefox && 'Firefox is not installed: apt-get install -y firefox-esr', timeout: 90e3 }, async () => {
+const run = (name, statement) => test(name, { skip: !firefox && 'Firefox is not installed: apt-get install -y firefox-esr', timeout: 180e3 }, async () => {
   const s = await shop()
   const profile = mkdtempSync(join(tmpdir(), 'idem-firefox-'))
   let browser
@@ -26,7 +26,7 @@ const run = (name, statement) => test(name, { skip: !firefox && 'Firefox is not 
     writeFileSync(join(profile, 'user.js'), Object.entries(prefs).map(([key, value]) => `user_pref(${JSON.stringify(key)}, ${JSON.stringify(value)});\n`).join(''))
     await statement(s, async () => {
       browser = spawn(firefox, ['--headless', '--no-remote', '--profile', profile, s.url], { stdio: 'ignore', env: { ...process.env, HOME: profile, MOZ_CRASHREPORTER_DISABLE: '1' } })
-      for (let i = 0; i < 6 && !s.reports.length; i++) await until(() => s.reports.length, 'the page reported').catch(() => {})
+      await until(() => s.reports.length, 'the page reported', 120e3).catch(() => {})
       assert.equal(s.reports.length, 1, `no report: ${JSON.stringify(s.posts)}`)
       return s.reports[0]
     })

@@ -25,7 +25,8 @@ const open = async (page, s, more) => {
 for (const [mode, more] of [['native', ''], ['fetch', 'data-idem-mode="fetch"']]) {
   run(`B33 given three clicks 150 ms apart (${mode}), then one POST with the submitter's name and value`, async ({ page, s }) => {
     await open(page, s, more)
-    Object.assign(s, { delay: 900, next: '/done' })
+    const release = s.hold()
+    s.next = '/done'
     await page.evaluate(() => new MutationObserver(() => { // the page itself is gone when one could look
       sessionStorage.seen = [document.forms[0].getAttribute('aria-busy'), document.querySelector('button').disabled]
     }).observe(document.forms[0], { attributes: true, subtree: true }))
@@ -35,6 +36,7 @@ for (const [mode, more] of [['native', ''], ['fetch', 'data-idem-mode="fetch"']]
       await page.mouse.click(...at)
       await page.waitForTimeout(150)
     }
+    release()
     await page.waitForURL('**/done')
     assert.deepEqual(s.posts.map(p => [p.token, p.fields]), [['T1', { qty: '2', kind: 'gift' }]])
     assert.equal(s.orders.length, 1)
@@ -43,19 +45,22 @@ for (const [mode, more] of [['native', ''], ['fetch', 'data-idem-mode="fetch"']]
 
   run(`B33 given Enter four times (${mode}), then one POST`, async ({ page, s }) => {
     await open(page, s, more)
-    Object.assign(s, { delay: 600, next: '/done' })
+    const release = s.hold()
+    s.next = '/done'
     await page.locator('[name=qty]').focus()
     for (let i = 0; i < 4; i++) await page.keyboard.press('Enter')
+    release()
     await page.waitForURL('**/done')
     assert.deepEqual(s.posts.map(p => [p.token, p.fields]), [['T1', { qty: '2', kind: 'gift' }]])
   })
 
   run(`B32 given a reload while it is in flight (${mode}), then the page asks and settles it`, async ({ page, s }) => {
     await open(page, s, more)
-    Object.assign(s, { delay: 900 })
+    const release = s.hold()
     await page.locator('button').click({ noWaitAfter: true })
     await until(() => s.posts.length, 'the POST arrived')
     await page.goto(s.url)
+    release()
     await until(async () => s.orders.length && await stored(page) === 0, 'it is settled')
     assert.ok(s.asked.includes('status'))
     assert.deepEqual([s.posts.length, s.orders.length], [1, 1])
@@ -63,11 +68,14 @@ for (const [mode, more] of [['native', ''], ['fetch', 'data-idem-mode="fetch"']]
 
   run(`B32 given a second press on the reloaded page (${mode}), then it is the same token, and one run`, async ({ page, s }) => {
     await open(page, s, more)
-    Object.assign(s, { delay: 900, next: '/done' })
+    const release = s.hold()
+    s.next = '/done'
     await page.locator('button').click({ noWaitAfter: true })
     await until(() => s.posts.length, 'the POST arrived')
     await page.goto(s.url)
     await page.locator('button').click({ noWaitAfter: true })
+    await until(() => s.posts.length === 2, 'the second POST arrived')
+    release()
     await page.waitForURL('**/done')
     assert.deepEqual([s.posts.map(p => p.token), s.orders.length], [['T1', 'T1'], 1])
   })

@@ -41,13 +41,14 @@ for (const library of Object.keys(pages)) {
 
   run(`B39 given ${library} and three presses, then one POST, and one run`, async ({ page, s }) => {
     await open(page, s, library)
-    s.delay = 500
+    const release = s.hold()
     await page.evaluate(async () => {
       for (let i = 0; i < 3; i++) {
         document.forms[0].requestSubmit()
         await new Promise(yes => setTimeout(yes, 100))
       }
     })
+    release()
     await shown(page, library)
     await page.waitForTimeout(300) // what waits in the library's queue comes now
     assert.deepEqual([s.posts.map(p => p.token), s.orders.length], [['T1'], 1])
@@ -67,10 +68,11 @@ for (const library of Object.keys(pages)) {
 
   run(`B39 given ${library} and a reload in flight, then the page asks and settles it`, async ({ page, s }) => {
     await open(page, s, library)
-    s.delay = 700
+    const release = s.hold()
     await page.locator('button').click({ noWaitAfter: true })
     await until(() => s.posts.length, 'the POST arrived')
     await page.goto(s.url)
+    release()
     await until(async () => s.orders.length && !await page.evaluate(() => Object.keys(sessionStorage).some(k => k.startsWith('idem:'))), 'it is settled')
     assert.ok(s.asked.includes('status'))
     assert.deepEqual([s.posts.length, s.orders.length], [1, 1])

@@ -3,7 +3,6 @@
 // counts them, not what the client believes.
 import { createServer } from 'node:http'
 import { readFileSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 
 const dist = new URL('../../dist/', import.meta.url)
 const modules = new URL('../../node_modules/', import.meta.url)
@@ -23,7 +22,7 @@ export const shop = async () => {
     scripts: {}, // path → JavaScript
     reports: [], // what a page that drives itself says of it
     plan: [], // what the next POSTs meet: 'reset', '503', '422', '401'; see below
-    delay: 0, // ms that a run takes
+    held: null, // what runs wait for; see hold
     next: '', // where a run leads to (303); '' = it answers 201 itself
     answer: 'order ', // the beginning of that answer
     expire: false, // unused tokens are dead
@@ -104,7 +103,7 @@ export const shop = async () => {
 
     let over
     records.set(token, { state: 'processing', print, over: new Promise(yes => { over = yes }) })
-    if (s.delay) await pause(s.delay)
+    await s.held
     let done
     if (trouble === '422') {
       done = { state: 'released', status: 422, body: s.pages['/'] ?? 'refused', headers: { 'Content-Type': 'text/html' } }
@@ -158,6 +157,12 @@ export const shop = async () => {
   server.keepAliveTimeout = 60e3
   await new Promise(yes => server.listen(0, '127.0.0.1', yes))
   s.url = `http://127.0.0.1:${server.address().port}`
+  // Runs take until release is called: what has to come meanwhile comes, however slow the machine.
+  s.hold = () => {
+    let release
+    s.held = new Promise(yes => { release = yes })
+    return release
+  }
   s.record = token => records.get(token)
   s.close = () => {
     server.closeAllConnections()

@@ -14,11 +14,12 @@ const becomes = (page, text) => until(async () => (await said(page)).includes(te
 
 run('given a press, then both lines say so, as live regions', async ({ page, s }) => {
   await open(page, s)
-  s.delay = 400
+  const release = s.hold()
   const line = page.locator('form [data-idem-status]')
   assert.deepEqual([await line.getAttribute('role'), await said(page)], ['status', ''])
   await page.locator('button').click()
   await becomes(page, 'On its way')
+  release()
   await becomes(page, 'Done.')
   assert.equal(await line.getAttribute('data-idem-said'), 'settle')
   assert.equal(await page.locator('#away').innerText(), 'Done.')
