@@ -17,7 +17,7 @@ import (
 	"github.com/go-idem/idem/stores/redisstore"
 )
 
-// The rows of budgets B5 and B6 (design: PERFORMANCE).
+// The rows of budgets B5 and B6 (docs/reference/benchmarks.md).
 const (
 	crowd = 256
 	batch = 100

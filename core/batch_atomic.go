@@ -229,7 +229,7 @@ func (b *batch) startAll() bool {
 		talks = append(talks, &list[len(list)-1])
 	}
 	b.g.together(b.ctx, b.g.describe.WorstCall, askTries, talks, nil)
-	started := true
+	failed := map[*Claim]error{}
 	for i := range list {
 		c, err := list[i].c, list[i].err
 		c.stopWriting()
@@ -241,11 +241,11 @@ func (b *batch) startAll() bool {
 			err = nil
 		}
 		if err != nil {
-			started = false
-			b.notStarted(c, err)
+			failed[c] = err
 		}
 	}
-	if !started {
+	if len(failed) > 0 {
+		b.notStarted(failed)
 		return false
 	}
 	now := b.g.clock.now()
@@ -281,14 +281,28 @@ func (c *Claim) openHeld() {
 	c.withoutRecord()
 }
 
-// notStarted gives back an item that is not known to be started and says why.
-func (b *batch) notStarted(c *Claim, why error) {
-	at := b.items[slices.IndexFunc(b.items, func(at *item) bool { return at.c == c })]
-	b.giveBack([]*item{at})
-	at.c = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, position: -1}
-	if errors.Is(why, ErrClaimLost) {
-		at.c.verdict, at.c.retry = InFlight, time.Second // somebody else has it now
-		return
+// notStarted gives back what is not known to be started, in one exchange, and says
+// why.
+func (b *batch) notStarted(failed map[*Claim]error) {
+	var items []*item
+	for _, at := range b.items {
+		if failed[at.c] != nil {
+			items = append(items, at)
+		}
 	}
-	_ = at.c.unavailable(why)
+	if broken.Is(broken.S8GivenBackOneByOne) {
+		for i := range items {
+			b.giveBack(items[i : i+1])
+		}
+	}
+	b.giveBack(items)
+	for _, at := range items {
+		c, why := at.c, failed[at.c]
+		at.c = &Claim{g: b.g, id: c.id, fp: c.fp, source: c.source, position: -1}
+		if errors.Is(why, ErrClaimLost) {
+			at.c.verdict, at.c.retry = InFlight, time.Second // somebody else has it now
+			continue
+		}
+		_ = at.c.unavailable(why)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // Item is one item of a batch that was won.
@@ -60,7 +62,15 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 	answers := make([]Answer[T], len(intents))
 	if len(won) > 0 {
 		given := runBatch(ctx, g, won, fn)
-		list := make([]ended, len(won))
+		list, read := make([]ended, len(won)), false
+		for i, at := range won {
+			list[i].Settlement = Settlement{Claim: at.Claim, Outcome: Doubts}
+		}
+		defer func() {
+			if !read && !broken.Is(broken.P10CodecUnsettled) { // the codec panicked; that goes on by itself
+				g.settleAll(context.Background(), list)
+			}
+		}()
 		for i, at := range won {
 			a := Answer[T]{Err: errNoAnswer}
 			if i < len(given) {
@@ -70,10 +80,9 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			if at.Claim.hooked != nil {
 				at.Claim.returned(a.Value, a.Err)
 			}
-			s := &list[i]
-			s.Claim = at.Claim
-			s.Outcome, s.Payload, s.undone = ending(ctx, at.Claim, codec, a.Value, a.Err)
+			ending(ctx, &list[i], codec, a.Value, a.Err)
 		}
+		read = true
 		g.settleAll(ctx, list) // the verdicts say what became of it
 		for _, at := range won {
 			answers[at.Index].Verdict = at.Claim.Verdict()

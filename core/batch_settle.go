@@ -1,9 +1,12 @@
 package idem
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -89,7 +92,8 @@ func (g *Guard) each(n int, do func(i int)) {
 // store: the point of no return of a run that acts on all of them at once. Any
 // error means do not go on. A run that returns the error it was given had no
 // effect on any of them; where it goes on with some all the same, only those
-// whose mark failed end in doubt.
+// whose mark failed end in doubt. A claim that stands there twice, as those of one
+// key do, is marked once.
 func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) error {
 	text := strings.Join(note, " ")
 	if len(text) > maxNote {
@@ -98,7 +102,7 @@ func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) 
 	var failed error
 	list := make([]renewing, 0, len(claims))
 	talks := make([]talk, 0, len(claims))
-	for _, c := range claims {
+	for _, c := range inTurn(claims) {
 		if !c.won {
 			failed = errors.Join(failed, ErrNoClaim)
 			continue
@@ -124,6 +128,19 @@ func (g *Guard) MarkBatch(ctx context.Context, claims []*Claim, note ...string) 
 		}
 	}
 	return failed
+}
+
+// inTurn are claims once each, in an order that is the same for everybody: who marks
+// many has all of them to itself, and waits for one with others in its hands.
+func inTurn(claims []*Claim) []*Claim {
+	if broken.Is(broken.S8MarksInAnyOrder) {
+		return claims
+	}
+	list := slices.Clone(claims)
+	slices.SortFunc(list, func(a, b *Claim) int {
+		return cmp.Or(cmp.Compare(a.id.name, b.id.name), bytes.Compare(a.nonce[:], b.nonce[:]))
+	})
+	return slices.Compact(list)
 }
 
 // excuse has a run that returns this error be one without effect.

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Claim struct {
 	omits    string // why its answer is not kept, where it is not and somebody looks
 	cut      bool   // its answer was more than the store takes
 	warned   bool   // that its lease is nearly over; like the two before it, on mu
+	opened   bool   // the answer in final was read anew from its value, sealed as that is; on mu
 	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
 	loose    bool   // it runs without a record and leaves none: Observe, Off
 	entered  bool   // of a loose run: Close waits for it
@@ -135,9 +137,17 @@ func (c *Claim) Fence() uint64 {
 	return c.rec.fence
 }
 
-// Kept returns the answer that was found, false where none was.
+// Kept returns the answer that was found, false where none was. Its bytes are the
+// caller's.
 func (c *Claim) Kept() (Payload, bool) {
-	return c.seen.rec.payload, c.seen.rec.answered && (c.verdict == Replayed || c.verdict == Used)
+	p := c.seen.rec.payload
+	if !c.seen.rec.answered || c.verdict != Replayed && c.verdict != Used {
+		return p, false
+	}
+	if c.seen.shared && !broken.Is(broken.I4AnswerShared) {
+		p.Bytes = bytes.Clone(p.Bytes)
+	}
+	return p, true
 }
 
 // Followed returns the note of the record that this claim followed, where it
@@ -242,32 +252,6 @@ func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim,
 		return c, nil
 	}
 	return c, err
-}
-
-// newClaim is the claim of an intent that was verified.
-func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
-	c := claims.Get().(*Claim)
-	g.fill(ctx, c, &in)
-	return c
-}
-
-// fill makes c the claim of an intent that was verified.
-func (g *Guard) fill(ctx context.Context, c *Claim, in *Intent) {
-	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
-	if g.audit != nil {
-		c.audited = g.audits(in.id, in.Scope, in.Client)
-	}
-	if in.Note != "" {
-		c.note = []byte(in.Note)
-	}
-	if in.Force && c.policy().OnDuplicate == Force {
-		c.shown = true // whoever is asked may keep the intent, and who it is
-		c.force = g.mayForce(ctx, *in)
-	}
-	c.nonce = newOwner()
-	if broken.Is(broken.P9RecomputedName) {
-		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
-	}
 }
 
 // claim fills in c.
@@ -442,4 +426,5 @@ func (c *Claim) begin(ctx context.Context, now time.Time) {
 	}
 	g.running.hold(c)
 	g.keeper.add(c, c.due)
+	g.cutShort(c)
 }

@@ -1,9 +1,13 @@
 package idem
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/go-idem/idem/internal/broken"
 )
 
 // claims are used again where nobody can have kept one: see recycle.
@@ -13,6 +17,7 @@ var claims = sync.Pool{New: func() any { return new(Claim) }}
 // never the claim, so it is nobody's to hold any more, save where
 //
 //   - its run handed it out, or may be about to: see runContext.part;
+//   - it followed a record with a note, which its context still tells of;
 //   - another request of this process found it, by its record or in a look-out;
 //   - a renewal, a mark or the janitor is at work on it, or it lost its record;
 //   - a hook, an authorizer or an auditor was told of it;
@@ -20,10 +25,10 @@ var claims = sync.Pool{New: func() any { return new(Claim) }}
 //
 // Those are left to the collector.
 func (c *Claim) recycle() {
-	if c.unsure || c.hooked != nil || c.audited != nil || c.out.Load() != nil {
+	if c.hooked != nil || c.audited != nil || c.followed != "" || c.out.Load() != nil {
 		return
 	}
-	if c.won && (c.bare || !c.unseen || !c.unkept || !c.told || c.holding || !c.run.part()) {
+	if c.won && (c.bare || !c.run.part()) || c.unsure {
 		return
 	}
 	scratch := c.scratch
@@ -37,9 +42,44 @@ func (c *Claim) recycle() {
 	claims.Put(c)
 }
 
+// alone tells whether nobody but its Do has to do with a claim that nobody holds.
+// What it looks at last a renewal may still write to.
+func (c *Claim) alone() bool {
+	return c.unseen && c.unkept && c.told && !c.holding && !c.unsure
+}
+
 // maxClaimScratch is the most room for a value, in bytes, that a claim keeps for
 // its next use.
 const maxClaimScratch = 4 << 10
+
+// newClaim is the claim of an intent that was verified.
+func (g *Guard) newClaim(ctx context.Context, in Intent) *Claim {
+	c := claims.Get().(*Claim)
+	g.fill(ctx, c, &in)
+	return c
+}
+
+// fill makes c the claim of an intent that was verified.
+func (g *Guard) fill(ctx context.Context, c *Claim, in *Intent) {
+	c.g, c.id, c.fp, c.again, c.trace, c.source, c.patience, c.position = g, in.id, in.Fingerprint, in.Refingerprint, packTrace(in.Trace), in.Source, in.Wait, -1
+	if g.audit != nil {
+		c.audited = g.audits(in.id, in.Scope, in.Client)
+	}
+	if in.Note != "" {
+		c.note = []byte(in.Note)
+	}
+	if in.Force && c.policy().OnDuplicate == Force {
+		asked := *in
+		if !broken.Is(broken.I1IdentityLent) {
+			asked.id = nil // whoever is asked may keep the intent; who it is lies in a claim that is used again
+		}
+		c.force = g.mayForce(ctx, asked)
+	}
+	c.nonce = newOwner()
+	if broken.Is(broken.P9RecomputedName) {
+		c.id.name = g.names.keyRecord(g.prefix, in.Operation, in.Scope, fmt.Sprint(in.Key, c.nonce))
+	}
+}
 
 // newOwner is a nonce that no other request has, here or anywhere. It is no
 // secret: it never leaves the store, and whoever can write there needs none. So

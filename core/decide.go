@@ -15,6 +15,7 @@ type found struct {
 	left   time.Duration // 0: not told
 	rec    record
 	unread error // why value cannot be read
+	shared bool  // others read it, too: what is told of it is copied
 }
 
 // readFound reads what a store says, for those who ask whose it is. A sealed

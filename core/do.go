@@ -8,7 +8,10 @@ import (
 	"github.com/go-idem/idem/internal/broken"
 )
 
-// Codec turns an action's answer into bytes and back, so that it can be kept.
+// Codec turns an action's answer into bytes and back, so that it can be kept. The
+// bytes that Encode returns are copied before [Do] returns, and those that Decode is
+// given are its own: both may point into the answer. Where one of them panics, the
+// panic goes on; of a run that returned, its claim has ended then, done or in doubt.
 type Codec[T any] interface {
 	Encode(T) (Payload, error)
 	Decode(Payload) (T, error)
@@ -83,11 +86,15 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if g.watch.at(StepRun) {
 		runCtx, end = c.observe(c.run, Step{Kind: StepRun})
 	}
-	returned := false
+	returned, read, s := false, false, ended{Settlement: Settlement{Claim: c}}
 	defer func() {
-		if !returned { // a panic or runtime.Goexit, which go on by themselves
+		switch { // a panic or runtime.Goexit, which go on by themselves
+		case !returned:
 			end.End(StepResult{Err: errAbrupt})
 			c.endAbruptly()
+		case !read && !broken.Is(broken.P10CodecUnsettled):
+			c.omitted("unencodable")
+			_ = c.settle(context.Background(), s.Outcome, s.Payload, s.undone)
 		}
 	}()
 	v, err := fn(runCtx)
@@ -98,8 +105,9 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if c.hooked != nil {
 		c.returned(v, err)
 	}
-	out, payload, undone := ending(ctx, c, codec, v, err)
-	_ = c.settle(ctx, out, payload, undone) // the verdict says what became of it
+	ending(ctx, &s, codec, v, err)
+	read = true
+	_ = c.settle(ctx, s.Outcome, s.Payload, s.undone) // the verdict says what became of it
 	verdict := c.Verdict()
 	c.recycle()
 	return v, verdict, err
@@ -124,29 +132,37 @@ func (c *Claim) endAbruptly() {
 	}
 }
 
-// ending says how a run that returned v and err ends, and what is kept of it.
-func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error) (out Outcome, p Payload, undone bool) {
-	undone = c.excuses(err)
-	out = Completes
+// ending says in s how a run that returned v and err ends, and what is kept of it.
+// The codec and the error are the application's: where one of them panics, s says
+// what is known by then. The run has returned, so it is never released for that.
+func ending[T any](ctx context.Context, s *ended, codec Codec[T], v T, err error) {
+	c := s.Claim
+	s.Outcome, s.Payload = Doubts, Payload{Partial: true}
+	s.undone = c.excuses(err)
 	if c.loose { // nothing is kept
-		return out, p, undone
+		s.Outcome = Completes
+		return
 	}
 	oc, knows := codec.(OutcomeCodec[T])
 	switch {
 	case knows:
-		out = oc.Outcome(c.policy(), v)
-		if (out == Releases || undone) && c.g.watch.at(StepSettle) {
+		out := oc.Outcome(c.policy(), v)
+		if (out == Releases || s.undone) && c.g.watch.at(StepSettle) {
 			f, tells := codec.(FailureCodec[T])
 			c.becauseOf(err, tells && f.Failed(v))
 		}
+		s.Outcome = out
 	case err != nil:
 		c.becauseOf(err, true)
 		c.omitted("error")
 		// An error is not an answer that can be kept.
-		return c.policy().OutcomeOfError(), Payload{Partial: true}, undone
+		s.Outcome = c.policy().OutcomeOfError()
+		return
+	default:
+		s.Outcome = Completes
 	}
-	if out != Completes && out != Fails {
-		return out, p, undone
+	if s.Outcome != Completes && s.Outcome != Fails {
+		return
 	}
 	kept, encErr := codec.Encode(v)
 	if encErr != nil {
@@ -158,7 +174,7 @@ func ending[T any](ctx context.Context, c *Claim, codec Codec[T], v T, err error
 			c.omitted(says.Skipped(v))
 		}
 	}
-	return out, kept, undone
+	s.Payload = kept
 }
 
 // replay gives back what is known about an intent that was not run now.

@@ -135,6 +135,7 @@ func TestVerifyJudgesFromTheHeadAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the guard has read its card
 		calls := len(s.calls)
 		for name, row := range map[string]struct {
 			change func(*Intent)
@@ -155,6 +156,7 @@ func TestVerifyJudgesFromTheHeadAlone(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, err, row.want)
 			}
 		}
+		synctest.Wait()
 		if len(s.calls) != calls {
 			t.Errorf("%d store calls", len(s.calls)-calls)
 		}

@@ -35,6 +35,7 @@
 // outside the action's own database transaction, and safety after the store
 // lost writes it had acknowledged.
 //
-// The rules are written down in the project's protocol page; the comments here
-// name its sections (P1, T1, …), and each has a test of that name.
+// The rules are written down in docs/reference/protocol.md; the comments here
+// name its rules and sections (PROTOCOL P1, section 4, …), and each rule has a test
+// of that name.
 package idem

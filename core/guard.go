@@ -112,6 +112,7 @@ type Guard struct {
 
 	closing   sync.Once
 	closed    chan struct{}  // closed when Close begins
+	cut       atomic.Bool    // Close waits no longer for runs
 	pokeCards chan struct{}  // since has to be moved
 	cards     sync.WaitGroup // the goroutine that reads cards
 	counts    counters
@@ -313,6 +314,7 @@ func (g *Guard) Close(ctx context.Context) error {
 		case <-g.running.close():
 		case <-ctx.Done():
 			runs := 0
+			g.cut.Store(true)
 			g.running.each(func(c *Claim) { c.cancel(ErrClosed); runs++ })
 			left(ctx.Err(), "runs that have not ended (%d): each is told to, and its lease goes on without being renewed", runs)
 		}
@@ -331,6 +333,14 @@ func (g *Guard) Close(ctx context.Context) error {
 		g.cards.Wait()
 	})
 	return errors.Join(undone...)
+}
+
+// cutShort ends a run that began when Close had given up: nobody looks after its
+// lease any more. Whoever is in running before Close goes through it is ended there.
+func (g *Guard) cutShort(c *Claim) {
+	if g.cut.Load() && !broken.Is(broken.P7LateRunKept) {
+		c.cancel(ErrClosed)
+	}
 }
 
 // operation returns the operation of that name under its running policy, nil

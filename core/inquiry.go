@@ -213,6 +213,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		q.have, c.start = true, q.first
 		c.g.open(c.id.name, &q.f)
 		if out := c.out.Load(); out != nil {
+			q.f.shared = true
 			out.saw(q.f, q.first)
 		}
 	}

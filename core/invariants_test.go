@@ -201,6 +201,8 @@ func TestI7_NoRecordIsWrittenWithoutATimeToLive(t *testing.T) {
 		}
 		s.late.Wait()
 		writes := 0
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		for _, call := range s.calls {
 			if call.do == "load" {
 				continue
@@ -251,7 +253,7 @@ func TestI8_NoRefusalWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.items[v.id.name] = shelved{[]byte("garbage"), time.Now().Add(time.Hour)}
+			s.put(v.id.name, []byte("garbage"))
 		}, 0, same, Uncertain},
 		{"buried before", func(t *testing.T, _ *shelf, g *Guard, in Intent) {
 			wantVerdict(t, claimed(t, g, in), Dead)

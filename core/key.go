@@ -5,13 +5,19 @@ import (
 	"strings"
 )
 
-// maxKey is the longest key in bytes.
-const maxKey = 255
+const (
+	// maxKey is the longest key in bytes.
+	maxKey = 255
+	// maxKeyField is the longest field, in bytes, that is looked at: a quoted key of
+	// nothing but escapes takes an eighth of it, and the rest is for parameters.
+	maxKeyField = 4 << 10
+)
 
 // What is wrong with a key. The texts name the rule and never the key.
 var (
 	errKeyEmpty      = fmt.Errorf("%w: the key is empty or blank", ErrMalformed)
 	errKeyLong       = fmt.Errorf("%w: a key has at most %d bytes", ErrMalformed, maxKey)
+	errKeyField      = fmt.Errorf("%w: the field has more than %d bytes", ErrMalformed, maxKeyField)
 	errKeyBytes      = fmt.Errorf("%w: a key consists of printable ASCII, 0x20 to 0x7E", ErrMalformed)
 	errKeyQuote      = fmt.Errorf("%w: an unquoted key holds no quotation mark", ErrMalformed)
 	errKeyList       = fmt.Errorf("%w: the key is a list: send one key, and quote one that holds a comma", ErrMalformed)
@@ -33,12 +39,15 @@ var (
 //     after it ignored. Unquoted it keeps to the same limits, but quotation
 //     marks and commas are allowed, and spaces inside the quotes are kept.
 //
-// Both spellings of a key are one key. With strict set, only quoted ones are
+// A field of more than 4 KiB is malformed whatever it holds. Both spellings of a key are one key. With strict set, only quoted ones are
 // read, as the draft has it. Everything else is an [ErrMalformed] that names
 // the rule broken and never holds the key; an empty or blank key is never taken
 // for an absent one. Two field lines are malformed too: that is for the caller
 // to see.
 func ParseKey(field string, strict bool) (string, error) {
+	if len(field) > maxKeyField {
+		return "", errKeyField
+	}
 	value := field
 	if value != "" && (value[0] == ' ' || value[len(value)-1] == ' ') {
 		value = strings.Trim(value, " ")
@@ -118,7 +127,8 @@ func cutString(value string) (text, rest string, err error) {
 			return value[1:i], value[i+1:], nil
 		case c == '\\':
 			if unescaped == nil {
-				unescaped = append(make([]byte, 0, len(value)), value[1:i]...)
+				// Room for a key, whatever follows: a parameter comes here, too.
+				unescaped = append(make([]byte, 0, min(len(value), maxKey)), value[1:i]...)
 			}
 			i++
 			if i == len(value) {
@@ -174,8 +184,8 @@ func skipBareItem(s string) (rest string, err error) {
 		_, rest, err = cutString(s)
 		return rest, err
 	case c == '%' && strings.HasPrefix(s, `%"`): // display string: holds no escaped quote
-		_, rest, closed := strings.Cut(s[2:], `"`)
-		if !closed || leading(s, func(c byte) bool { return c >= 0x20 && c <= 0x7e }) != len(s) {
+		text, rest, closed := strings.Cut(s[2:], `"`)
+		if !closed || leading(text, func(c byte) bool { return c >= 0x20 && c <= 0x7e }) != len(text) {
 			return "", errKeyParameters
 		}
 		return rest, nil

@@ -63,6 +63,7 @@ type KeyFunc func(KeyRequest) (string, error)
 const (
 	maxPlaceName = 256 // bytes of a name or pointer
 	maxPlaces    = 8   // joined in one source
+	maxSources   = 16  // of one policy
 )
 
 var keySourceForms = "token, header:NAME, json:/POINTER, form:NAME, path:NAME, func:NAME, or several of them (but token) joined by +"
@@ -76,6 +77,9 @@ func ParseKeySource(text string) (KeySource, error) {
 	if text == "token" {
 		return KeySource{Parts: []KeyPlace{{Kind: "token"}}}, nil
 	}
+	if n := 1 + strings.Count(text, "+"); n > maxPlaces {
+		return KeySource{}, fmt.Errorf("it joins %d parts, at most %d are allowed", n, maxPlaces)
+	}
 	var s KeySource
 	var errs []error
 	for piece := range strings.SplitSeq(text, "+") {
@@ -87,9 +91,6 @@ func ParseKeySource(text string) (KeySource, error) {
 			errs = append(errs, fmt.Errorf("%q is joined twice", piece))
 		}
 		s.Parts = append(s.Parts, place)
-	}
-	if len(s.Parts) > maxPlaces {
-		errs = append(errs, fmt.Errorf("it joins %d parts, at most %d are allowed", len(s.Parts), maxPlaces))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return KeySource{}, err
@@ -217,6 +218,10 @@ func (p *Policy) KeySources() []KeySource {
 
 // checkKeys checks the key sources, whatever the guard.
 func (p *Policy) checkKeys(wrong func(string, ...any)) {
+	if len(p.Key) > maxSources {
+		wrong("key: %d sources, at most %d are allowed", len(p.Key), maxSources)
+		return // they are compared with each other
+	}
 	for i, text := range p.Key {
 		if _, err := ParseKeySource(text); err != nil {
 			wrong("key source %q: %w", text, err)

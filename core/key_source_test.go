@@ -54,6 +54,13 @@ func TestKeySourcesThatNobodyCouldFindAreRefused(t *testing.T) {
 	}
 }
 
+// A source of too many parts is refused before they are compared with each other.
+func TestAKeySourceOfTooManyPartsIsNotReadToItsEnd(t *testing.T) {
+	if _, err := ParseKeySource(strings.Repeat("cookie+", 10_000) + "cookie"); err == nil || len(err.Error()) > 100 || !strings.Contains(err.Error(), "10001 parts") {
+		t.Errorf("%.200v", err)
+	}
+}
+
 // Everything wrong with the key sources is said at once, at the start and when a
 // policy is set later.
 func TestAPolicysKeySourcesAreCheckedTogether(t *testing.T) {

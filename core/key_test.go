@@ -83,6 +83,11 @@ func TestParseKey(t *testing.T) {
 		"255 bytes, each one escaped": {`"` + strings.Repeat(`\\`, 255) + `"`, strings.Repeat(`\`, 255), nil},
 		"256 bytes, each one escaped": {`"` + strings.Repeat(`\\`, 256) + `"`, "", errKeyLong},
 
+		// What is no key is not read to its end, or a field of a megabyte would cost
+		// its length once for each parameter in it.
+		"4 KiB of parameters": {`"abc"` + strings.Repeat(";a", 2046), "", errKeyField},
+		"a byte less":         {`"abc"` + strings.Repeat(";a", 2045) + "b", `abc`, nil},
+
 		// Statement 6.
 		"beyond ASCII":           {"caf\u00e9", "", errKeyBytes},
 		"beyond ASCII in quotes": {"\"caf\u00e9\"", "", errKeyBytes},
@@ -137,6 +142,7 @@ func TestParseKeyAllocations(t *testing.T) {
 		"refused":          {"a,b", 0},
 		"a megabyte, bare": {strings.Repeat("k", 1<<20), 0},
 		"escaped":          {`"a\"b"`, 2},
+		"many parameters":  {`"abc"` + strings.Repeat(`;a=%""`, 600), 0},
 	}
 	for name, tt := range tests {
 		if got := testing.AllocsPerRun(100, func() { _, _ = ParseKey(tt.field, false) }); got > tt.most {

@@ -151,6 +151,7 @@ func (l *lookout) saw(f found, asked time.Time) {
 	defer l.mu.Unlock()
 	l.version++
 	l.seen.f, l.seen.flight, l.seen.asked = f, l.flights, asked
+	l.seen.f.shared = true
 }
 
 // pass ends a turn. Everybody looks at what was seen, and whoever is first at

@@ -69,9 +69,9 @@ func (s *shelf) UsesStoreStep() bool { return true }
 func (s *shelf) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (Result, error) {
 	return s.do(ctx, "create", name, ttl, func() Result {
 		if held, ok := s.at(name); ok && s.untold {
-			return Result{Value: held.value}
+			return Result{Value: bytes.Clone(held.value)}
 		} else if ok {
-			return Result{Value: held.value, Left: time.Until(held.expires)}
+			return Result{Value: bytes.Clone(held.value), Left: time.Until(held.expires)}
 		}
 		s.items[name] = shelved{bytes.Clone(value), time.Now().Add(ttl)}
 		return Result{Done: true}
@@ -88,7 +88,7 @@ func (s *shelf) Swap(ctx context.Context, name string, old, value []byte, ttl ti
 		case ok && string(held.value) == string(value):
 			return Result{Done: true}
 		case ok:
-			return Result{Value: held.value, Left: time.Until(held.expires)}
+			return Result{Value: bytes.Clone(held.value), Left: time.Until(held.expires)}
 		}
 		return Result{}
 	})
@@ -97,7 +97,7 @@ func (s *shelf) Swap(ctx context.Context, name string, old, value []byte, ttl ti
 func (s *shelf) Load(ctx context.Context, name string) (Result, error) {
 	return s.do(ctx, "load", name, 0, func() Result {
 		if held, ok := s.at(name); ok {
-			return Result{Value: held.value, Left: time.Until(held.expires)}
+			return Result{Value: bytes.Clone(held.value), Left: time.Until(held.expires)}
 		}
 		return Result{}
 	})

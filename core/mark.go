@@ -61,7 +61,9 @@ func (c *Claim) beginMark(text string) (*pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bare && !c.ended { // nothing can be written ahead, and the policy says: run all the same
-		c.marked, c.note = true, []byte(text)
+		if c.marked = true; text != "" {
+			c.note = []byte(text)
+		}
 		return nil, nil
 	}
 	now := c.g.clock.now()

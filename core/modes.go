@@ -106,6 +106,9 @@ func (g *Guard) refused(ctx context.Context, in Intent, err error) (*Claim, erro
 // store: a duplicate that comes now is judged by the record, as ever.
 func (c *Claim) beside(ctx context.Context) {
 	g, would := c.g, c.verdict
+	if c.nonce == (owner{}) { // refused before it had one; its name is made of it
+		c.nonce = newOwner()
+	}
 	c.entered = g.running.count(c.id.name) // not once the guard is closed, and then it runs all the same
 	_, end := c.observe(ctx, Step{Kind: StepObserve, Link: c.Origin()})
 	c.won, c.bare, c.loose = true, true, true
@@ -116,6 +119,9 @@ func (c *Claim) beside(ctx context.Context) {
 	g.counts.beside.Add(1)
 	g.running.list(c.looseName(), c)
 	g.keeper.add(c, c.due)
+	if c.entered {
+		g.cutShort(c)
+	}
 	end.End(StepResult{Observed: would, State: c.seen.rec.state})
 	g.log.LogAttrs(ctx, slog.LevelDebug, "observe let it run", attrOperation(c), slog.String("idem.verdict", would.String()))
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// StepKind names a step of a request or of the house's own work. A trace shows
-// the same list as the rooms of the code (design: HOUSE section 4).
+// StepKind names a step of a request or of the guard's own work. A trace shows
+// the same list.
 type StepKind string
 
 // The steps.

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type Ending struct {
 
 // begun is a step under way.
 type begun struct {
-	turn   uint64
+	turn   atomic.Uint64 // whoever ends it late reads it while others use it
 	ctx    context.Context
 	step   Step
 	result StepResult
@@ -57,10 +58,9 @@ func (e Ending) End(r StepResult) {
 
 // over ends the step of a turn.
 func (b *begun) over(turn uint64, r *StepResult) {
-	if b.turn != turn {
+	if !b.turn.CompareAndSwap(turn, turn+1) {
 		return
 	}
-	b.turn++
 	if b.clock != nil {
 		r.Elapsed = b.clock.tick() - b.since
 	}
@@ -146,7 +146,7 @@ func start(ctx context.Context, o Observer, beginner StepBeginner, measured *clo
 		b.release()
 		return ctx, Ending{}
 	}
-	return ctx, Ending{b, b.turn}
+	return ctx, Ending{b, b.turn.Load()}
 }
 
 // place is where a kind stands in stepKinds, past its end for a word that is none.

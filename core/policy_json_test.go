@@ -127,6 +127,7 @@ func TestAPolicyThatCannotBeUsedIsRefusedByMember(t *testing.T) {
 		{`"key":[]`, `key: [] leaves the question open`},
 		{`"key":["token",7]`, `key: entry 2: 7 is no string`},
 		{`"key":["cookie"]`, `key source "cookie"`},
+		{`"key":["path:a"` + strings.Repeat(`,"path:a"`, 16) + `]`, `key: 17 sources, at most 16`},
 		{`"methods":["get"]`, `method "get"`},
 		{`"methods":["GET"]`, `method GET is safe`},
 		{`"context":"cart"`, `context "cart" is none of path:NAME`},

@@ -54,7 +54,7 @@ func (g *Guard) Report() string {
 		fmt.Fprintf(&b, "  mode %s, share %v\n", p.Mode, p.Share)
 		fmt.Fprintf(&b, "  record name, say: %s\n", g.names.keyRecord(g.prefix, p.Operation, "scope", "key"))
 		fmt.Fprintf(&b, "  duplicate %s, 4xx %s, other 4xx %s, 5xx %s, crash %s, outage %s\n",
-			p.OnDuplicate, p.On4xx, p.OnOther4xx, p.On5xx, p.OnCrash, p.OnOutage)
+			p.duplicates(), p.On4xx, p.OnOther4xx, p.On5xx, p.OnCrash, p.OnOutage)
 		if op.resolver != nil {
 			fmt.Fprintf(&b, "  held records: a resolver is asked, %s\n", g.foundBy(&p))
 		}
@@ -63,6 +63,14 @@ func (g *Guard) Report() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// duplicates says what becomes of a request whose like is running.
+func (p *Policy) duplicates() string {
+	if p.OnDuplicate == Wait {
+		return fmt.Sprintf("wait up to %v", p.Wait)
+	}
+	return string(p.OnDuplicate)
 }
 
 // whoseClock says by which clock tokens age and runs are ordered.

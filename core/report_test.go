@@ -39,3 +39,20 @@ func TestTheReportSaysWhoseClockGoes(t *testing.T) {
 		}
 	}
 }
+
+// Given a policy whose duplicates wait, then the report says for how long; a Wait
+// beside another choice plays no part and is not told.
+func TestTheReportSaysHowLongADuplicateWaits(t *testing.T) {
+	for _, c := range []struct {
+		policy Policy
+		says   string
+	}{
+		{Policy{Operation: testOperation, Preset: Form}, "  duplicate wait up to 5s, "},
+		{Policy{Operation: testOperation, Preset: API, Wait: time.Minute}, "  duplicate reject, "},
+	} {
+		g := guardOn(t, newShelf(), func(cfg *Config) { cfg.Policies = []Policy{c.policy} })
+		if report := g.Report(); !strings.Contains(report, c.says) {
+			t.Errorf("the report does not say %q:\n%s", c.says, report)
+		}
+	}
+}

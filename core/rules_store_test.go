@@ -105,7 +105,7 @@ func TestP12_AnUnreadableRecordIsNeverRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		g := guardOn(t, s, policy(func(p *Policy) { p.OnCrash = Retake }))
-		s.items[RecordName(testNameKey, "idem:", testOperation, "alice", KindKey, "k")] = shelved{[]byte("garbage"), time.Now().Add(time.Hour)}
+		s.put(RecordName(testNameKey, "idem:", testOperation, "alice", KindKey, "k"), []byte("garbage"))
 		c := claimed(t, g, testIntent("k"))
 		wantVerdict(t, c, Uncertain)
 	})

@@ -192,7 +192,7 @@ func TestT6_TheCardIsRenewedWhenHalfOfItsLifeIsLeft(t *testing.T) {
 			return time.Until(held.expires)
 		}
 		var before card
-		if err := json.Unmarshal(s.items[name].value, &before); err != nil {
+		if err := json.Unmarshal(s.value(name), &before); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.Close(context.Background()); err != nil {
@@ -209,7 +209,7 @@ func TestT6_TheCardIsRenewedWhenHalfOfItsLifeIsLeft(t *testing.T) {
 			t.Errorf("with 45 days left it was left alone: %v", got)
 		}
 		var after card
-		_ = json.Unmarshal(s.items[name].value, &after)
+		_ = json.Unmarshal(s.value(name), &after)
 		if after.Since != before.Since || after.Counter <= before.Counter {
 			t.Errorf("%+v became %+v: want the counter moved on and nothing else", before, after)
 		}

@@ -88,13 +88,16 @@ func (r *runContext) recorded() bool {
 func (r *runContext) part() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	c := r.claim
+	if r.lent && !broken.Is(broken.I1ClaimUsedAgain) { // and whoever has it may be at work on it
+		return false
+	}
+	if !c.alone() {
+		return false
+	}
 	if broken.Is(broken.I1ClaimUsedAgain) {
 		return true
 	}
-	if r.lent {
-		return false
-	}
-	c := r.claim
 	r.left = remains{c.g, c.id.op, c.id.name, c.rec.fp, c.rec.fence, c.verdict}
 	r.claim = nil
 	return true
@@ -122,6 +125,7 @@ func (r *runContext) end(why error) {
 	if r.why == nil {
 		r.why = why
 	}
+	why = r.why
 	cancel := r.cancel
 	r.mu.Unlock()
 	if cancel != nil {

@@ -320,7 +320,7 @@ func (c *Claim) view() (found, bool) {
 		// our own settle: its claim would land after the janitor had looked for it.
 		return found{}, false
 	case c.told:
-		return found{value: c.final.value, left: c.final.rec.retention(), rec: c.final.rec}, true
+		return c.outcome()
 	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
 		return found{}, false
 	}
@@ -329,4 +329,20 @@ func (c *Claim) view() (found, bool) {
 		left -= c.lease - c.margin - c.deadline.Sub(c.g.clock.now())
 	}
 	return found{value: c.known, left: max(left, 1), rec: c.rec}, true
+}
+
+// outcome is what the store says, or will say, of a claim that has ended. None of
+// its bytes are those that the run returned. c.mu is held.
+func (c *Claim) outcome() (found, bool) {
+	f := found{value: c.final.value, left: c.final.rec.retention(), rec: c.final.rec, shared: true}
+	if !f.rec.answered || c.opened || !c.g.sealer.sealing() || broken.Is(broken.I4AnswerShared) {
+		return f, true
+	}
+	sealed := found{value: f.value}
+	sealed.decode()
+	if c.g.open(c.id.name, &sealed); sealed.unread != nil {
+		return found{}, false
+	}
+	f.rec.payload, c.final.rec.payload, c.opened = sealed.rec.payload, sealed.rec.payload, true
+	return f, true
 }

@@ -161,6 +161,9 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	}
 	c.final.value, c.final.first = c.g.encodeIn(c.scratch[:0], c.id.name, r), c.g.clock.now()
 	c.scratch = nil // it is that value now
+	if n := len(r.payload.Bytes); n > 0 && !c.g.sealer.sealing() && !broken.Is(broken.I4AnswerShared) {
+		r.payload.Bytes = c.final.value[len(c.final.value)-n:] // as written: the run's own bytes are its caller's to change
+	}
 	return &c.final
 }
 

@@ -7,8 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// instruments are the metrics, each of them a row of docs/reference/metrics.md
-// (design: OPERATIONS section 2).
+// instruments are the metrics, each of them a row of docs/reference/metrics.md.
 type instruments struct {
 	requests, observed, settled, issued, releases counter
 	losses, renewals, reconciled, skips, flushes  counter

@@ -5,7 +5,7 @@
 //	tel, err := telemetry.New()
 //	…
 //	guard, err := idem.New(idem.Config{…, Observer: tel})
-//	flow, err := httpflow.New(httpflow.Config{Guard: guard, TraceParent: telemetry.TraceParent, …})
+//	flow, err := httpflow.New(httpflow.Config{Guard: guard, TraceParent: tel.TraceParent, …})
 //
 // The server span is not made here: it belongs to otelhttp, otelecho or
 // otelfiber, whose middleware stands outside the guard. The claim keeps that

@@ -24,8 +24,8 @@ type Backend struct {
 type Shared struct {
 	// Prefix of every record's name.
 	Prefix string
-	// Open opens a handle. call is its longest call, which bounds how short a
-	// lease may be; a store that needs none ignores it.
+	// Open opens a handle. call is its call time-out, which bounds how short a lease
+	// may be.
 	Open func(call time.Duration) (idem.Store, error)
 	// Flags tell a process how to open the same store.
 	Flags []string
@@ -43,8 +43,10 @@ type Shared struct {
 // NodeOptions say how a server differs from the plain one.
 type NodeOptions struct {
 	// Quick shortens the store's call time-out, and with it the leases of the
-	// suite's policies.
-	Quick bool
+	// suite's policies; Patience, where it is not zero, lengthens both again by that
+	// factor.
+	Quick    bool
+	Patience int
 	// ClockOffset and Past are those of BedConfig.
 	ClockOffset, Past time.Duration
 	// Ring lists the ids of the signing keys, the one that signs first; nil is {1}.
@@ -60,10 +62,11 @@ type NodeOptions struct {
 
 // Call is the store's call time-out.
 func (o NodeOptions) Call() time.Duration {
+	const quick, usual = 20 * time.Millisecond, 250 * time.Millisecond
 	if o.Quick {
-		return 20 * time.Millisecond
+		return min(quick*time.Duration(max(o.Patience, 1)), usual)
 	}
-	return 250 * time.Millisecond
+	return usual
 }
 
 // Node is one running server.

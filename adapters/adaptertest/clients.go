@@ -51,9 +51,13 @@ var clientStatements = []statement{
 			s.errorf("the timeout middleware answered %d, want 503", a.status)
 		}
 		s.arrived(n, gate, 1)
-		s.want(send(), "in-flight")
-		s.open(n, gate)
 		var a answer
+		s.until("a repeat to be refused before the timeout", func() bool {
+			a = send()
+			return a.status != 503
+		})
+		s.want(a, "in-flight")
+		s.open(n, gate)
 		s.until("the run behind the timeout to be replayed", func() bool {
 			a = send()
 			return a.verdict() == "replayed"

@@ -12,14 +12,14 @@ var crashStatements = []statement{
 		o := NodeOptions{Quick: true}
 		doomed, other := s.process(o), s.process(o)
 		send := func(path string) answer { return s.post(other, path).key("k").json(`{}`).send() }
-		for _, path := range []string{"/retake/killed", "/hold/killed"} {
+		for _, path := range []string{"/retake/killed", "/crash/killed"} {
 			s.post(doomed, path).key("k").json(`{}`).do("Gate", "never").start()
 		}
 		s.arrived(doomed, "never", 2)
 		doomed.Kill()
 		// Nobody can know yet: the lease is running.
 		s.want(send("/retake/killed"), "in-flight")
-		s.want(send("/hold/killed"), "in-flight")
+		s.want(send("/crash/killed"), "in-flight")
 
 		var first answer
 		s.until("the lease of a killed owner to run out", func() bool {
@@ -31,12 +31,12 @@ var crashStatements = []statement{
 		s.wantRuns("/retake/killed", 2)
 
 		s.until("the lease of a killed owner to run out", func() bool {
-			first = send("/hold/killed")
+			first = send("/crash/killed")
 			return first.verdict() != "in-flight"
 		})
 		s.want(first, "uncertain")
-		s.want(send("/hold/killed"), "uncertain")
-		s.wantRuns("/hold/killed", 1)
+		s.want(send("/crash/killed"), "uncertain")
+		s.wantRuns("/crash/killed", 1)
 	}},
 
 	// Faults: 1.
@@ -103,11 +103,11 @@ var crashStatements = []statement{
 
 		// Nobody came in between, but a claim once lost does not come back: the
 		// context ends at the local deadline, by itself.
-		a := s.post(loser, "/hold/alone").key("k").json(`{}`).do("Hang", "1").send()
+		a := s.post(loser, "/crash/alone").key("k").json(`{}`).do("Hang", "1").send()
 		if a.status != 500 || !strings.Contains(string(a.body), "claim was lost") {
 			s.errorf("a handler whose lease cannot be renewed ended with %d %q", a.status, a.body)
 		}
-		s.wantRuns("/hold/alone", 1)
+		s.wantRuns("/crash/alone", 1)
 	}},
 
 	// Faults: 13.

@@ -96,6 +96,8 @@ var lifeStatements = []statement{
 		for range 100 {
 			waiting = append(waiting, send(there).start())
 		}
+		// Who comes when the run is over looks for itself.
+		s.until("all of them to wait", func() bool { return s.seen(there).Steps["wait begun"] == len(waiting) })
 		s.until("looks at the poll's pace", func() bool { return calls()-before >= 4 })
 		s.open(here, gate)
 		kept := s.await(first)

@@ -61,7 +61,7 @@ func (s *scene) faultAtClaim(n Node, mode string) {
 // renewal is due only every third of a lease.
 func (s *scene) faultAtRenew(n Node, modes []string) {
 	var waiting []<-chan answer
-	paths, gate := []string{"/hold/renew", "/open/renew"}, s.gate()
+	paths, gate := []string{"/renew/hold", "/renewopen/open"}, s.gate()
 	for _, path := range paths {
 		waiting = append(waiting, s.post(n, path).key(path).json(`{}`).do("Gate", gate).start())
 	}

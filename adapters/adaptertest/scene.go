@@ -26,24 +26,27 @@ type scene struct {
 	failures []string
 	gates    int
 	quick    bool
+	slowly   int // how many times as long its short leases are
+	patience time.Duration
 	ago      time.Duration // how far in the past its servers live
 }
 
 // patience bounds every wait for something that has to happen.
 const patience = 15 * time.Second
 
-func newScene(adapter Adapter, backend Backend) (*scene, error) {
+func newScene(adapter Adapter, backend Backend, slowly int) (*scene, error) {
 	shared, err := backend.Open()
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", backend.Name, err)
 	}
+	patience := patience * time.Duration(min(slowly, 3))
 	dir, err := os.MkdirTemp("", "adaptertest-")
 	if err != nil {
 		closeShared(shared)
 		return nil, err
 	}
 	return &scene{
-		adapter: adapter, backend: backend, shared: shared, ledger: filepath.Join(dir, "ledger"),
+		adapter: adapter, backend: backend, shared: shared, ledger: filepath.Join(dir, "ledger"), slowly: slowly, patience: patience,
 		client: &http.Client{
 			Timeout:       patience,
 			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
@@ -140,7 +143,7 @@ func (s *scene) server(o NodeOptions) Node {
 
 // tryServer returns the error with which a server does not start.
 func (s *scene) tryServer(o NodeOptions) (Node, error) {
-	o.Ledger = s.ledger
+	o.Ledger, o.Patience = s.ledger, s.slowly
 	n, err := startGuard(s.adapter, s.shared, o)
 	if err != nil {
 		return nil, err
@@ -163,7 +166,7 @@ func (s *scene) tryProcess(o NodeOptions) (Node, error) {
 	if s.backend.Launch == nil {
 		return s.tryServer(o)
 	}
-	o.Ledger = s.ledger
+	o.Ledger, o.Patience = s.ledger, s.slowly
 	n, err := s.backend.Launch(s.shared, s.adapter.Name, o)
 	if err != nil {
 		return nil, err
@@ -206,10 +209,10 @@ func (s *scene) wantRuns(path string, want int) {
 // until asks again until yes says yes; after the scene's patience the statement
 // fails for want of what. It is no sleep that hopes: it ends when it happens.
 func (s *scene) until(what string, yes func() bool) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(s.patience)
 	for !yes() {
 		if time.Now().After(deadline) {
-			s.fatalf("waited %v in vain for %s", patience, what)
+			s.fatalf("waited %v in vain for %s", s.patience, what)
 		}
 		s.soFar() // what was asked may have failed by itself
 		time.Sleep(5 * time.Millisecond)
@@ -226,5 +229,6 @@ func (s *scene) gate() string {
 
 // lease is the lease of the suite's policies on a server of these options.
 func (s *scene) lease(o NodeOptions) time.Duration {
+	o.Patience = s.slowly
 	return ShortLease(s.describe(o))
 }

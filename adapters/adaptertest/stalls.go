@@ -6,6 +6,10 @@ import "time"
 // hold the suite's leases: they are renewed a third of the way.
 const longestStall = 75 * time.Millisecond
 
+// longestPause is the same for the deadlines of store calls, where no short lease
+// is held: half of one.
+const longestPause = 125 * time.Millisecond
+
 // watchStalls measures, until the function it returns is called, the longest
 // time for which this process did not get to run when it wanted to.
 func watchStalls() (longest func() time.Duration) {

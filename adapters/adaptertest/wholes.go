@@ -108,7 +108,7 @@ var wholeStatements = []statement{
 	// Faults: 34.
 	{name: "Statement42_AStreamLeavesAtOnceAndIsUsedAfterwards", play: func(s *scene) {
 		n := s.server(NodeOptions{})
-		client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: patience / 3}}
+		client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: patience}}
 		defer client.CloseIdleConnections()
 		for _, kind := range []string{"Stream", "Flush"} {
 			path, gate := "/do/streamed"+kind, s.gate()

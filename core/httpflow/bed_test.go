@@ -63,7 +63,7 @@ func newBed(t testing.TB, h http.HandlerFunc, changes ...func(*setting)) *bed {
 	s := setting{
 		policy: idem.Policy{
 			Operation: operation, Preset: idem.API, Key: []string{"token", "header:Idempotency-Key"},
-			Lease: 2 * time.Second, MaxRun: time.Minute,
+			MaxRun: time.Minute,
 		},
 		guard: idem.Config{Store: memstore.New(memstore.Options{}), Observer: b.seen},
 		flow: httpflow.Config{Scope: func(r httpflow.Request) (string, error) {
@@ -101,7 +101,7 @@ func newBed(t testing.TB, h http.HandlerFunc, changes ...func(*setting)) *bed {
 	b.server = httptest.NewServer(served)
 	t.Cleanup(func() {
 		b.server.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := b.guard.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
@@ -202,12 +202,12 @@ func (b *bed) settled(changes ...string) answer {
 	return a
 }
 
-// until polls for something to come true, for ten seconds at most.
+// until polls for something to come true, for half a minute at most.
 func (b *bed) until(come func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !come(); <-time.After(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !come(); <-time.After(time.Millisecond) {
 		if time.Now().After(end) {
-			b.t.Fatal("waited ten seconds in vain")
+			b.t.Fatal("waited half a minute in vain")
 		}
 	}
 }

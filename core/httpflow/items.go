@@ -44,7 +44,7 @@ type ItemsRoute struct {
 }
 
 // Items returns a route that guards each member of a JSON array by a key of its
-// own (design: HTTP section 1, "Items"). items and key are JSON pointers: to the
+// own (docs/how-to/batches.md). items and key are JSON pointers: to the
 // array in the body, "" where the body is the array, and to the key in an item.
 //
 //	mux.Handle("POST /orders/batch", stdhttp.Items(httpflow.Items(flow, "shop:order:create", "/items", "/key"), handler))

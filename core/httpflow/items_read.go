@@ -36,9 +36,13 @@ func (b *itemBatch) read() *Reply {
 	if err := b.takeApart(); err != nil {
 		return b.refuseAll(&idem.RefusedError{Verdict: idem.Malformed, Err: err})
 	}
+	traits := p.flow.traits(p.policy, r)
+	if err := b.bounded(traits); err != nil {
+		return b.refuseAll(&idem.RefusedError{Verdict: idem.Malformed, Err: err})
+	}
 	b.intents = make([]idem.Intent, len(b.bodies))
 	for i, item := range b.bodies {
-		b.intents[i] = b.intent(scope, item)
+		b.intents[i] = b.intent(scope, traits, item)
 		if whole != nil {
 			b.intents[i] = idem.Intent{Operation: p.policy.Operation, Scope: scope, Refused: whole}
 		}
@@ -73,11 +77,28 @@ func (b *itemBatch) takeApart() error {
 	return nil
 }
 
+// mostHeads bounds the bytes of all items' heads together: each item is compared
+// with the request's path and query, and its token with the client's traits. With
+// the most items that a request holds it leaves 16 KiB for these.
+const mostHeads = (16 << 10) * MostItems
+
+// bounded refuses a head that is too long for so many items.
+func (b *itemBatch) bounded(traits []string) error {
+	n := len(b.r.Path()) + len(b.r.RawQuery())
+	for _, trait := range traits {
+		n += len(trait)
+	}
+	if n*len(b.bodies) > mostHeads {
+		return fmt.Errorf("path, query and traits have %d bytes, which is too much for %d items; send fewer", n, len(b.bodies))
+	}
+	return nil
+}
+
 // intent is what one item wants done.
-func (b *itemBatch) intent(scope string, item json.RawMessage) idem.Intent {
+func (b *itemBatch) intent(scope string, traits []string, item json.RawMessage) idem.Intent {
 	p, r := b.plan, b.r
 	in := idem.Intent{
-		Operation: p.policy.Operation, Scope: scope, Source: "json", Traits: p.flow.traits(p.policy, r),
+		Operation: p.policy.Operation, Scope: scope, Source: "json", Traits: traits,
 		Trace: p.trace(r), Force: asksForce(r), Wait: wait(r),
 	}
 	n := b.named(item)

@@ -126,6 +126,26 @@ func TestItemsAnswersOfEveryKind(t *testing.T) {
 	}
 }
 
+// Every item is compared with the request's path and query: a long query is for few
+// items, or one request would cost a thousand times what it sends.
+func TestALongQueryIsForFewItems(t *testing.T) {
+	ran := 0
+	url, _ := serveItems(t, nil, each(func(httpflow.Item) httpflow.ItemAnswer { ran++; return httpflow.ItemAnswer{} }))
+	for _, c := range []struct{ query, items, status int }{{16 << 10, 1000, 400}, {16<<10 - 64, 1000, 200}, {500 << 10, 32, 400}, {500 << 10, 31, 200}} {
+		items := make([]string, c.items)
+		for i := range items {
+			items[i] = fmt.Sprintf(`{"ref":{"id":"%d of %d"}}`, i, c.query)
+		}
+		status, told, whole := sendItems(t, url+"/?q="+strings.Repeat("x", c.query), "alice", items...)
+		if status != c.status || (status == 400) != (whole["verdict"] == "malformed") || status == 200 && len(told) != c.items {
+			t.Errorf("%d items under a query of %d bytes: %d %v, want %d", c.items, c.query, status, whole["detail"], c.status)
+		}
+	}
+	if ran != 1031 {
+		t.Errorf("%d items ran", ran)
+	}
+}
+
 // What is observed is not refused, whatever is wrong with an item.
 func TestItemsUnderObserveAndOff(t *testing.T) {
 	for mode, want := range map[idem.Mode][]string{

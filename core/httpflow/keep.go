@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// keeper gathers what is kept of an answer's header (design: HTTP section 3).
+// keeper gathers what is kept of an answer's header.
 type keeper struct {
 	reply *Reply // nil before the handler was entered
 	// before are the fields that stood there then. Where they still do, whoever

@@ -9,7 +9,7 @@ import (
 	"github.com/go-idem/idem/internal/broken"
 )
 
-// The places of a token (design: HTTP section 1).
+// The places of a token, as docs/reference/policies.md lists them.
 const (
 	tokenHeader    = "Idempotency-Token"
 	tokenHeaderOld = "X-Idempotent-Token" // customary

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// notKept are the headers of the design's HTTP page, section 3, and what a
+// notKept are headers that belong to one exchange or one person, and what a
 // server makes anew for each exchange.
 var notKept = []string{
 	"Date", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Age", "Set-Cookie", "Www-Authenticate",

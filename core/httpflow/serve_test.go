@@ -117,7 +117,7 @@ func TestStatement49a_TheHeadAloneDecides(t *testing.T) {
 			fmt.Fprintf(conn, "POST /do/it HTTP/1.1\r\nHost: test\r\n")
 			_ = head.Write(conn)
 			fmt.Fprintf(conn, "\r\n") // and not a byte of the body
-			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 			res, err := http.ReadResponse(newReader(conn), nil)
 			if err != nil {
 				t.Fatalf("no answer without the body: %v", err)

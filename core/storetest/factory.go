@@ -81,10 +81,10 @@ const (
 	assumedMaxValue   = 1 << 20
 
 	// callTimeout is what a call of the suite may take on a loaded machine.
-	callTimeout = 10 * time.Second
+	callTimeout = 30 * time.Second
 	// pollEvery and pollFor bound the waits for something that has to happen.
 	pollEvery = 2 * time.Millisecond
-	pollFor   = 5 * time.Second
+	pollFor   = 15 * time.Second
 )
 
 func (f Factory) resolution() time.Duration {

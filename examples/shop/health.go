@@ -27,7 +27,7 @@ type health struct {
 // threshold. Those of the alert rules (telemetry/alerts) are the same.
 type golden struct {
 	Name, Means, Value, Threshold string
-	Good                          bool
+	Any, Good                     bool   // there is a value; it is on the right side
 	Points                        string // of the chart's line, in a box of 240 by 60
 	Limit, Last                   int    // the heights of the threshold's line in it, and of the newest point
 }
@@ -66,7 +66,7 @@ var goldenFigures = []figure{
 func goldens(list []reading) []golden {
 	out := make([]golden, 0, len(goldenFigures))
 	for _, f := range goldenFigures {
-		g := golden{Name: f.name, Means: f.means, Value: "nothing yet", Good: true, Limit: height(f.threshold, f.top)}
+		g := golden{Name: f.name, Means: f.means, Value: "–", Limit: height(f.threshold, f.top)}
 		if g.Threshold = "at most " + f.words(f.threshold); f.atLeast {
 			g.Threshold = "at least " + f.words(f.threshold)
 		}
@@ -82,7 +82,7 @@ func goldens(list []reading) []golden {
 			}
 			g.Last = height(v, f.top)
 			points = append(points, fmt.Sprintf("%d,%d", x, g.Last))
-			g.Value, g.Good = f.words(v), v <= f.threshold
+			g.Any, g.Value, g.Good = true, f.words(v), v <= f.threshold
 			if f.atLeast {
 				g.Good = v >= f.threshold
 			}

@@ -9,8 +9,7 @@ import (
 	idem "github.com/go-idem/idem/core"
 )
 
-// givenToken is a token as idem.js expects it from a token endpoint (design:
-// HTTP section 1).
+// givenToken is a token as idem.js expects it from a token endpoint.
 type givenToken struct {
 	Token     string `json:"token"`
 	ExpiresIn int64  `json:"expiresIn"` // whole seconds

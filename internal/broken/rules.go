@@ -102,6 +102,12 @@ const (
 	S9RefusedOneByOne
 	S8JanitorKeepsOn
 	I4JudgementKept
+	I4AnswerShared
+	I1IdentityLent
+	P7LateRunKept
+	P10CodecUnsettled
+	S8MarksInAnyOrder
+	S8GivenBackOneByOne
 )
 
 // Rules is the list `make broken` walks.
@@ -231,4 +237,10 @@ var Rules = []Entry{
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
 	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
 	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
+	{I4AnswerShared, "I4-answer-shared", "core", "TestI4_AnAnswerIsItsCallersToChange", "answers of one process share the bytes of the run's own"},
+	{I1IdentityLent, "I1-identity-lent", "core", "TestI1_AnAuthorizerHoldsNoIdentity", "whoever is asked about a force is told the identity of a claim that is used again"},
+	{P7LateRunKept, "P7-late-run-kept", "core", "TestP7_ARunThatBeginsWhenCloseHasGivenUpFindsItsContextEnded", "a run that begins when Close has given up goes on for ever"},
+	{P10CodecUnsettled, "P10-codec-unsettled", "core", "TestP10_ACodecThatPanicsLeavesNoClaimBehind", "a codec's panic leaves the claim to be renewed"},
+	{S8MarksInAnyOrder, "S8-marks-in-any-order", "core", "TestS8_MarksOfManyWaitForNobodyInACircle", "claims are marked together as often and in the order that they were given"},
+	{S8GivenBackOneByOne, "S8-given-back-one-by-one", "core", "TestS8_WhatCannotBeStartedIsGivenBackTogether", "items that cannot be started are given back one after the other"},
 }

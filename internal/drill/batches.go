@@ -22,6 +22,8 @@ type Batches struct {
 	Drill     // Keys are those of each kind, Sends is not used
 	Count int // how many batches
 	Most  int // items of one
+	// Delay is how long each item runs; longer, more batches wait for each other.
+	Delay time.Duration
 	// Wait is the policy's: how long a batch waits for another. It is longer than
 	// anything but a deadlock lasts.
 	Wait time.Duration
@@ -129,7 +131,7 @@ func (b Batches) sendOne(client *http.Client, servers []*testserver.Process, one
 	deadline := time.Now().Add(b.Patience)
 	for try := 0; ; try++ {
 		began := time.Now()
-		verdicts, err := one.send(client, servers[(one.number+try)%len(servers)])
+		verdicts, err := one.send(client, servers[(one.number+try)%len(servers)], b.Delay)
 		took := time.Since(began)
 		if r.judged(one, verdicts, err, took) {
 			return
@@ -144,10 +146,10 @@ func (b Batches) sendOne(client *http.Client, servers []*testserver.Process, one
 
 // send sends it once and returns the verdict of each item; of an all-or-nothing
 // batch that was refused, the one verdict that stood in the way.
-func (one batch) send(client *http.Client, server *testserver.Process) ([]string, error) {
+func (one batch) send(client *http.Client, server *testserver.Process, delay time.Duration) ([]string, error) {
 	var body bytes.Buffer
 	for i, key := range one.keys {
-		fmt.Fprintf(&body, `%s{"key":%q,"delay":"2ms"}`, []string{`{"items":[`, ","}[min(i, 1)], key)
+		fmt.Fprintf(&body, `%s{"key":%q,"delay":%q}`, []string{`{"items":[`, ","}[min(i, 1)], key, delay)
 	}
 	body.WriteString("]}")
 	resp, err := client.Post(server.URL()+one.path, "application/json", &body)

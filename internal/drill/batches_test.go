@@ -33,7 +33,7 @@ func TestDrill_FindsOutBatchesThatWaitForEachOther(t *testing.T) {
 	var err error
 	for more := range uint64(4) {
 		b := batches(t)
-		b.Seed, b.Keys, b.Clients, b.Count = b.Seed+more, 400, 48, 500 // so that some meet
+		b.Seed, b.Keys, b.Clients, b.Count, b.Delay = b.Seed+more, 400, 48, 500, 20*time.Millisecond // so that some meet
 		err = overlap(t, &testserver.Launcher{Env: []string{"IDEM_BROKEN=S8-batch-unsorted"}}, b).Judge()
 		if err != nil && strings.Contains(err.Error(), "a deadlock") {
 			return
@@ -46,9 +46,9 @@ func batches(t *testing.T) drill.Batches {
 	return drill.Batches{
 		Drill: drill.Drill{
 			Redis: redistest.Server(t), Servers: []string{"stdhttp", "echo", "fiber", "stdhttp", "echo", "fiber", "stdhttp", "echo"},
-			Keys: 150, Clients: 16, Loss: 0.02, Seed: 34, Lease: time.Second, Pipelines: 1, Patience: time.Minute,
+			Keys: 150, Clients: 16, Loss: 0.02, Seed: 34, Lease: lease, Pipelines: 1, Patience: time.Minute,
 		},
-		Count: 150, Most: 8, Wait: 5 * time.Second, Dir: t.TempDir(),
+		Count: 150, Most: 8, Delay: 2 * time.Millisecond, Wait: 10 * time.Second, Dir: t.TempDir(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -25,12 +26,23 @@ func (t *told) Cleanup(f func()) { t.end = f }
 
 func TestAGoroutineThatStaysIsTold(t *testing.T) {
 	var watched told
-	After(&watched)
+	after(&watched, 0)
 	release := make(chan struct{})
 	go func() { <-release }()
 	watched.end()
 	close(release)
 	if len(watched.said) != 1 || !strings.Contains(watched.said[0], "TestAGoroutineThatStaysIsTold") {
+		t.Errorf("said %q", watched.said)
+	}
+}
+
+// One that ends by itself, later than goleak waits for, was about to.
+func TestAGoroutineThatTakesItsTimeIsNot(t *testing.T) {
+	var watched told
+	after(&watched, time.Minute)
+	go func() { <-time.After(3 * time.Second) }()
+	watched.end()
+	if len(watched.said) > 0 {
 		t.Errorf("said %q", watched.said)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a process may take to end in order.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Process is a program that runs in a process of its own.
 type Process struct {

@@ -17,7 +17,7 @@ import (
 //
 // Faults: 13, 14.
 func TestCrash_EveryKeyEndsAsTheTableSays(t *testing.T) {
-	c := proof.Crash{Redis: redistest.Server(t), Dir: t.TempDir(), Times: 1, Lease: 2 * time.Second}
+	c := proof.Crash{Redis: redistest.Server(t), Dir: t.TempDir(), Times: 1, Lease: 6 * time.Second}
 	if os.Getenv("IDEM_DRILL") == "1" {
 		c.Times = 100
 	}

@@ -114,15 +114,20 @@ func startCluster(path string, masters int, args ...string) (*Cluster, error) {
 
 // startNode starts one server of a cluster. Its bus gets a free port of its own:
 // the port 10,000 above the server's may be too high, or taken.
-func startNode(path string, args []string) (*server, error) {
-	bus, err := freeAddr()
-	if err != nil {
-		return nil, err
+func startNode(path string, args []string) (s *server, err error) {
+	for range 3 { // either port may be taken meanwhile
+		var bus string
+		if bus, err = freeAddr(); err != nil {
+			return nil, err
+		}
+		_, port, _ := net.SplitHostPort(bus)
+		if s, err = startOnce(path, append([]string{
+			"--cluster-enabled", "yes", "--cluster-port", port, "--repl-diskless-sync-delay", "0",
+		}, args...)); err == nil {
+			return s, nil
+		}
 	}
-	_, port, _ := net.SplitHostPort(bus)
-	return start(path, append([]string{
-		"--cluster-enabled", "yes", "--cluster-port", port, "--repl-diskless-sync-delay", "0",
-	}, args...)...)
+	return nil, err
 }
 
 // join makes one cluster of servers that do not know of each other.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 )
 
 // startLimit bounds how long a server may take to answer.
-const startLimit = 20 * time.Second
+const startLimit = time.Minute
 
 // shared is the server that all tests of this program use together. It lives as
 // long as any of them does.
@@ -120,12 +121,12 @@ func Do(t testing.TB, addr string, args ...string) string {
 }
 
 func do(addr string, args ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, 2*time.Second)
+	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	var request strings.Builder
 	fmt.Fprintf(&request, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -156,12 +157,17 @@ func start(path string, args ...string) (s *server, err error) {
 }
 
 func startOnce(path string, args []string) (*server, error) {
-	return launch(path, func(port, dir string) ([]string, error) {
+	return launch(path, plainly(args))
+}
+
+// plainly makes the arguments of a server without persistence.
+func plainly(more []string) func(port, dir string) ([]string, error) {
+	return func(port, dir string) ([]string, error) {
 		return append([]string{
 			"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--daemonize", "no",
 			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
-		}, args...), nil
-	})
+		}, more...), nil
+	}
 }
 
 // launch runs a program on a free port, in a folder of its own, and waits until it
@@ -171,6 +177,10 @@ func launch(path string, words func(port, dir string) ([]string, error)) (*serve
 	if err != nil {
 		return nil, err
 	}
+	return launchAt(path, addr, words)
+}
+
+func launchAt(path, addr string, words func(port, dir string) ([]string, error)) (*server, error) {
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		return nil, fmt.Errorf("redistest: a folder for the server: %w", err)
@@ -199,7 +209,11 @@ func launch(path string, words func(port, dir string) ([]string, error)) (*serve
 		<-exited
 		_ = os.RemoveAll(dir)
 	})}
-	if err := answers(addr, exited); err != nil {
+	err = answers(addr, exited)
+	if err == nil && filepath.Base(path) == "redis-server" {
+		err = serves(dir+"/log", exited)
+	}
+	if err != nil {
 		log, _ := os.ReadFile(dir + "/log")
 		s.stop()
 		return nil, fmt.Errorf("redistest: the server at %s: %w\n%s", addr, err, tail(log))
@@ -238,6 +252,26 @@ func answers(addr string, exited <-chan struct{}) error {
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("no answer to PING within %v: %q, %v", startLimit, reply, err)
+		}
+	}
+}
+
+// serves waits until a redis-server has said that it accepts connections: what
+// answers at its address may be the server of another program, which took the port
+// between our finding it free and our server's asking for it.
+func serves(log string, exited <-chan struct{}) error {
+	for deadline := time.Now().Add(startLimit); ; {
+		said, err := os.ReadFile(log)
+		if strings.Contains(string(said), "eady to accept connections") || strings.Contains(string(said), "Sentinel ID is") {
+			return nil
+		}
+		select {
+		case <-exited:
+			return errors.New("it exited at once")
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("it does not say within %v that it accepts connections: %w", startLimit, err)
 		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// limit is how long one search may take, and memory, in MB, how much it may use.
+// limit is how long one search may take (half a minute, where it has a core for
+// itself), and memory, in MB, how much it may use.
 const (
-	limit  = 2 * time.Minute
+	limit  = 8 * time.Minute
 	memory = "2000"
 )
 

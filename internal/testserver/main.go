@@ -110,7 +110,7 @@ func serveBed(ctx context.Context, o options) (err error) {
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	<-ctx.Done()
 	bed.Gates.OpenAll()
-	drain, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	drain, cancel := context.WithTimeout(context.Background(), 45*time.Second)
 	defer cancel()
 	return errors.Join(stop(drain), bed.Close(drain))
 }

@@ -50,6 +50,20 @@ func (m *memory) Describe() idem.Description {
 	return d
 }
 
+// handle is what one server holds of a memory. It is called as a redis would be
+// with that time-out: a server that is to bear a busy machine has half a second for
+// a call, and leases to match.
+type handle struct {
+	*memory
+	call time.Duration
+}
+
+func (h handle) Describe() idem.Description {
+	d := h.memory.Describe()
+	d.WorstCall = 2 * h.call // dial and read
+	return d
+}
+
 func (m *memory) advance(d time.Duration) error {
 	m.moved.Add(int64(d))
 	m.now.Load().Advance(d)
@@ -70,7 +84,7 @@ func Memory() adaptertest.Backend {
 		m := newMemory()
 		return &adaptertest.Shared{
 			Prefix:  "idem:",
-			Open:    func(time.Duration) (idem.Store, error) { return m, nil },
+			Open:    func(call time.Duration) (idem.Store, error) { return handle{m, call}, nil },
 			Advance: m.advance, Flush: m.flush, Close: func() {},
 		}, nil
 	}}
@@ -123,7 +137,7 @@ func redisShared(addr, evictionChecked string) *adaptertest.Shared {
 // evictionChecked says by whom it was made sure that the server evicts nothing;
 // "" has it asked.
 func openRedis(at *redis.Options, o options, evictionChecked string) (idem.Store, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return redisstore.Open(ctx, redisstore.Options{CallTimeout: o.call, Pipelines: o.pipelines, EvictionChecked: evictionChecked, Universal: &redis.UniversalOptions{
 		Addrs: []string{at.Addr}, DB: at.DB, Username: at.Username, Password: at.Password, TLSConfig: at.TLSConfig,

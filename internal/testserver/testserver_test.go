@@ -35,12 +35,12 @@ func start(t *testing.T, l *testserver.Launcher, flags ...string) *testserver.Pr
 	return p
 }
 
-// eventually asks again until yes says yes, for at most ten seconds.
+// eventually asks again until yes says yes, for at most half a minute.
 func eventually(t *testing.T, what string, yes func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !yes(); <-tick.C {
+	for deadline := time.Now().Add(30 * time.Second); !yes(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

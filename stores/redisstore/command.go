@@ -3,7 +3,6 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -50,9 +49,16 @@ func (c *command) answer() (reply, error) {
 	return parse(raw)
 }
 
-func unknown(err error) error {
-	return fmt.Errorf("redisstore: no reply, so the outcome is unknown: %w", err)
+func unknown(err error) error { return &noReply{err} }
+
+// noReply is the error of a call whose reply was not read.
+type noReply struct{ err error }
+
+func (e *noReply) Error() string {
+	return "redisstore: no reply, so the outcome is unknown: " + e.err.Error()
 }
+
+func (e *noReply) Unwrap() error { return e.err }
 
 // Most calls are one command or two of up to eight words.
 const (

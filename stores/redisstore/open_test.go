@@ -78,6 +78,8 @@ func TestServerThatIsDownAtStart(t *testing.T) {
 	s := open(t, addr)
 	if err := s.Ready(t.Context()); !errors.Is(err, redisstore.ErrUnseen) {
 		t.Errorf("Ready: %v, want ErrUnseen", err)
+	} else if strings.Contains(err.Error(), "outcome") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("Ready: %v, want what the server said and nothing of an outcome", err)
 	}
 	start := time.Now()
 	for range 200 {

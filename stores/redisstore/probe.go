@@ -110,6 +110,10 @@ func (s *Store) survey(ctx context.Context) *sight {
 		seen.byScript, seen.err = s.tryClaim(ctx)
 	}
 	if seen.err != nil && !errors.Is(seen.err, ErrUnfit) {
+		// A probe has no outcome that could be unknown.
+		if silent := (*noReply)(nil); errors.As(seen.err, &silent) {
+			seen.err = silent.err
+		}
 		seen.err = fmt.Errorf("%w: %w", ErrUnseen, seen.err)
 	}
 	return seen

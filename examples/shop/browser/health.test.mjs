@@ -26,11 +26,11 @@ const stage = async (page, url, name, times = 1) => {
   for (let n = 0; n < times; n++) await page.request.post(url + '/trouble/' + name)
 }
 
-run('given a shop that was asked nothing, then each figure says so and none is over the line', async ({ page, url }) => {
+run('given a shop that was asked nothing, then each figure says so, and that nothing is good or bad yet', async ({ page, url }) => {
   await page.goto(url + '/health')
   const all = await figures(page)
   assert.deepEqual(Object.keys(all), ['Issue success', 'Refusal rate', 'Token age', 'Abnormal releases'])
-  for (const [name, f] of Object.entries(all)) assert.equal(f.says, 'good', name)
+  for (const [name, f] of Object.entries(all)) assert.deepEqual([f.value, f.says, f.last], ['–', 'nothing yet', undefined], name)
   assert.equal(await page.locator('#changes tbody tr').count(), 0)
 })
 
@@ -52,7 +52,7 @@ run('given staged duplicates, then the refusal rate is over its line, and the ot
   assert.match(all['Token age'].value, /^\d+ s$/)
   for (const [name, f] of Object.entries(all)) {
     assert.ok(f.inside, name + ': the chart leaves its box')
-    assert.equal(f.label, name + ': ' + f.value, 'for who does not see the chart')
+    assert.equal(f.label, `${name}: ${f.value}, ${f.threshold}`, 'for who does not see the chart')
     assert.equal(f.last[0], 240, name + ': the newest stands at the right')
   }
   const changes = await page.locator('#changes tbody tr').allTextContents()

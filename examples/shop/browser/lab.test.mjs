@@ -50,7 +50,7 @@ run('given one press each and a reset after the commit, then the usual helper bu
       'the browser, by itself · token 1 · 425: this token is used up', 'the browser, by itself · token 1 · replayed: the kept answer, nothing is sold',
       'the script · token 2 · bowl 2 sold', ''
     ])
-    assert.match(await page.locator('#came .sum').innerText(), /The usual helper bought 2 bowls, idem\.js bought one\.\s.*425.*ordered anew/s)
+    assert.match(await page.locator('#came .sum').innerText(), /The usual helper bought two bowls, idem\.js bought one\.\s.*425.*ordered anew/s)
   }
 })
 

@@ -62,7 +62,7 @@ function verdict({ naive, ours }) {
   }
   if (naive.orders > 1 && ours.orders === 1) {
     return [
-      `One press each. The usual helper bought ${naive.orders} bowls, idem.js bought one.`,
+      `One press each. The usual helper bought ${naive.orders === 2 ? 'two' : naive.orders} bowls, idem.js bought one.`,
       'The first order was written, and its answer died with the connection. The browser sent the same request again by itself. On the left the token was used up, so the answer was 425, and the helper took that for “never ran” and ordered anew. On the right the same request found the record of its first run and was given that run’s answer.'
     ]
   }

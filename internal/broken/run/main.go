@@ -31,7 +31,7 @@ import (
 
 func main() {
 	rule := flag.String("rule", "", "run only the rules of these `names`, separated by commas")
-	limit := flag.Duration("limit", time.Minute, "time for one run of one test")
+	limit := flag.Duration("limit", 3*time.Minute, "time for one run of one test")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
