@@ -80,7 +80,7 @@ jaeger_cache = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/idem
 jaeger_program = $(jaeger_cache)/jaeger-$(jaeger_version)
 
 jaeger: ## start a real Jaeger on loopback, built once into your cache folder
-	@[ -x $(jaeger_program) ] || { echo "building Jaeger $(jaeger_version) into $(jaeger_cache) (several minutes, once)"; mkdir -p $(jaeger_cache); \
+	@[ -x $(jaeger_program) ] || { echo "building Jaeger $(jaeger_version) into $(jaeger_cache) (once: minutes on a fast machine, up to an hour on a busy one; nothing is printed meanwhile)"; mkdir -p $(jaeger_cache); \
 	cd tools && GOWORK=off $(GO) build -modfile=jaeger/jaeger.mod -trimpath -ldflags '-s -w' -o $(jaeger_cache)/building-$(jaeger_version) github.com/jaegertracing/jaeger/cmd/jaeger && \
 	mv $(jaeger_cache)/building-$(jaeger_version) $(jaeger_program); }
 	@echo "Jaeger: API on http://127.0.0.1:16686, spans to http://127.0.0.1:4318; Ctrl-C ends it"

@@ -52,13 +52,15 @@ type Log struct {
 	queue   []Event
 	writing int // taken from the queue and not written yet
 	drops   int64
-	said    time.Time // when drops were said last
+	told    int64     // how many of them the log was told of
+	said    time.Time // when that was
 	failing error     // why the sink did not take the last write; nil: it did
 	closed  bool
 
-	poke chan struct{}
-	quit chan struct{} // closed where what is left is given up
-	done chan struct{}
+	poke   chan struct{}
+	ctx    context.Context // ends where what is left is given up
+	giveUp context.CancelFunc
+	done   chan struct{}
 }
 
 var errClosed = errors.New("audit: the log is closed")
@@ -84,7 +86,8 @@ func New(o Options) (*Log, error) {
 		ride := o.Ride.withDefaults()
 		o.Ride = &ride
 	}
-	l := &Log{options: o, poke: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	l := &Log{options: o, poke: make(chan struct{}, 1), done: make(chan struct{})}
+	l.ctx, l.giveUp = context.WithCancel(context.Background())
 	go l.loop()
 	return l, nil
 }
@@ -99,7 +102,7 @@ func (l *Log) Audit(ctx context.Context, t idem.Transition) error {
 		l.put(e)
 		return nil
 	}
-	err := l.write(ctx, []Event{e})
+	err := l.write(context.WithoutCancel(ctx), []Event{e})
 	l.heard(err)
 	if err != nil {
 		l.put(e)
@@ -136,9 +139,10 @@ func (l *Log) Waiting() int {
 	return len(l.queue) + l.writing
 }
 
-// Close writes what waits, until ctx ends, and stops. What is left then is
-// dropped and counted, and the error says how many. Close the guard before, so
-// that its last events are among what waits.
+// Close writes what waits, until ctx ends, and stops; a write that is under way
+// then is given up, and how soon Close returns is how well the sink honours that.
+// What is left is dropped and counted, and the error says how many. Close the
+// guard before, so that its last events are among what waits.
 func (l *Log) Close(ctx context.Context) error {
 	l.mu.Lock()
 	again := l.closed
@@ -152,9 +156,10 @@ func (l *Log) Close(ctx context.Context) error {
 	select {
 	case <-l.done:
 	case <-ctx.Done():
-		close(l.quit)
+		l.giveUp()
 		<-l.done
 	}
+	l.giveUp()
 	l.mu.Lock()
 	left := l.queue
 	l.queue = nil
@@ -162,6 +167,7 @@ func (l *Log) Close(ctx context.Context) error {
 	for _, e := range left {
 		l.drop(e)
 	}
+	l.sayDrops(0)
 	if len(left) > 0 {
 		return fmt.Errorf("audit: %d events could not be written before the log was closed", len(left))
 	}
@@ -189,18 +195,26 @@ func (l *Log) drop(e Event) {
 	if broken.Is(broken.AuditDropsUnseen) {
 		return
 	}
-	now := time.Now()
 	l.mu.Lock()
 	l.drops++
-	drops, why := l.drops, l.failing
-	say := now.Sub(l.said) >= sayAgain
-	if say {
-		l.said = now
-	}
 	l.mu.Unlock()
 	if l.options.OnDrop != nil {
 		l.options.OnDrop(e)
 	}
+	l.sayDrops(sayAgain)
+}
+
+// sayDrops tells the log how many were dropped, where it does not know yet and was
+// not told of any for so long.
+func (l *Log) sayDrops(quiet time.Duration) {
+	now := time.Now()
+	l.mu.Lock()
+	drops, why := l.drops, l.failing
+	say := drops > l.told && now.Sub(l.said) >= quiet
+	if say {
+		l.told, l.said = drops, now
+	}
+	l.mu.Unlock()
 	if say {
 		l.options.Logger.Error("audit events dropped", "idem.audit.drops", drops, "error", why)
 	}
@@ -225,13 +239,17 @@ func (l *Log) loop() {
 			}
 			select {
 			case <-l.poke:
-			case <-l.quit:
+			case <-l.ctx.Done():
 			}
 			continue
 		}
-		err := l.write(context.Background(), batch)
-		l.heard(err)
+		err := l.write(l.ctx, batch)
 		l.took(batch, err)
+		if l.ctx.Err() != nil {
+			return
+		}
+		l.heard(err)
+		l.sayDrops(sayAgain)
 		if err == nil {
 			pause = firstPause
 			continue
@@ -239,7 +257,7 @@ func (l *Log) loop() {
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
-		case <-l.quit:
+		case <-l.ctx.Done():
 			timer.Stop()
 			return
 		}
@@ -279,19 +297,20 @@ func (l *Log) heard(err error) {
 	l.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		l.options.Logger.Warn("audit sink does not take events", "error", err)
+		l.options.Logger.Error("audit sink does not take events", "error", err)
 	case err == nil && was != nil:
-		l.options.Logger.Info("audit sink takes events again")
+		l.sayDrops(0)
+		l.options.Logger.Info("audit sink takes events again", "idem.audit.drops", l.Drops())
 	}
 }
 
 // write is one write of the sink, bounded and contained.
 func (l *Log) write(ctx context.Context, events []Event) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			err = errors.New("audit: the sink panicked")
+			err = fmt.Errorf("audit: the sink panicked with a %T", p)
 		}
 	}()
 	return l.options.Sink.Write(ctx, events)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,6 +232,64 @@ func TestAuditCloseWritesWhatWaitsOrSaysWhatIsLost(t *testing.T) {
 		}
 		if err := l.Close(context.Background()); err != nil || len(p.says()) != 1000 || p.calls > 250 { // how many gather behind one call is the scheduler's
 			t.Errorf("closed with %v, %d written in %d calls", err, len(p.says()), p.calls)
+		}
+	})
+}
+
+// Given a sink that is slow, when a log is closed, then it gives up once its
+// context ends, counts what is left, and says in the log how many that is.
+func TestAuditCloseEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		slow := &sluggish{}
+		l := logOf(t, audit.Options{Sink: slow, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		for range 2000 {
+			_ = l.Audit(t.Context(), idem.Transition{Change: idem.ChangeClaim})
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		began := time.Now()
+		err := l.Close(ctx)
+		if took := time.Since(began); err == nil || took > time.Second {
+			t.Errorf("closed after %v with %v", took, err)
+		}
+		written := int64(slow.written.Load())
+		if l.Drops() == 0 || l.Drops()+written != 2000 || !strings.Contains(said.String(), fmt.Sprint("idem.audit.drops=", l.Drops())) {
+			t.Errorf("%d written, %d dropped:\n%s", written, l.Drops(), said.String())
+		}
+	})
+}
+
+// sluggish is a sink that takes nine tenths of a write's time.
+type sluggish struct{ written atomic.Int64 }
+
+func (s *sluggish) Write(ctx context.Context, events []audit.Event) error {
+	select {
+	case <-time.After(900 * time.Millisecond):
+		s.written.Add(int64(len(events)))
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Given drops in one burst, then the log is told their number when the sink is back,
+// although no more come; and a sink that is down is an error.
+func TestAuditDropsOfABurstAreSaidInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &paper{down: errDown}
+		var said bytes.Buffer
+		l := logOf(t, audit.Options{Sink: p, Queue: 3, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		for range 50 {
+			_ = l.Audit(t.Context(), idem.Transition{Change: idem.ChangeClaim})
+		}
+		synctest.Wait()
+		p.set(nil)
+		<-time.After(10 * time.Second)
+		for _, want := range []string{`level=ERROR msg="audit sink does not take events"`, "idem.audit.drops=1 ", "idem.audit.drops=47 ", `msg="audit sink takes events again" idem.audit.drops=47`} {
+			if !strings.Contains(said.String(), want) {
+				t.Errorf("%q was not said:\n%s", want, said.String())
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -28,6 +29,7 @@ const (
 	ChangeMend     Change = "mend"     // the janitor wrote over a claim of unknown outcome
 	ChangeResolve  Change = "resolve"  // somebody settled a held record for its owner
 	ChangeKeep     Change = "keep"     // a held record was kept beyond its time
+	ChangeRecreate Change = "recreate" // the store had lost a claim whose run is alive: its renewal made it anew
 )
 
 // Transition is one change of one record, as it goes into an audit log. It holds
@@ -39,13 +41,17 @@ type Transition struct {
 	Record    string // the record's name: see KeyHash
 	Scope     string // the scope's keyed hash in 16 hex digits: see [Guard.ScopeHash]; "" where it is not known any more
 	From, To  State
-	Verdict   Verdict // of the request that made the change; zero where none did
-	Fence     uint64
-	Owner     string // who holds, or held, the claim: a random nonce in hex
-	Actor     string // of a resolve: see [By]
-	Reason    string // likewise
-	Client    string // Intent.Client
-	Trace     []byte // the traceparent of the request, nil where none is known
+	// Verdict is that of the request that made the change; zero where none did. With
+	// Unavailable it is unknown whether the change was made: the store took the write
+	// of a burial, a resolve or a keep and did not say what became of it, and nobody
+	// will ask again.
+	Verdict Verdict
+	Fence   uint64
+	Owner   string // who holds, or held, the claim: a random nonce in hex
+	Actor   string // of a resolve: see [By]
+	Reason  string // likewise
+	Client  string // Intent.Client
+	Trace   []byte // the traceparent of the request, nil where none is known
 	// Ran says that a handler ran before: an error of the [Auditor] changes nothing
 	// about that.
 	Ran bool
@@ -115,13 +121,14 @@ type auditing struct {
 	auditor Auditor
 	gate    AuditGate
 	rider   AuditRider // nil where the store keeps no journal
+	log     *slog.Logger
 }
 
-func auditingOf(cfg *Config) *auditing {
+func auditingOf(cfg *Config, log *slog.Logger) *auditing {
 	if cfg.Auditor == nil {
 		return nil
 	}
-	a := &auditing{auditor: cfg.Auditor}
+	a := &auditing{auditor: cfg.Auditor, log: log}
 	a.gate, _ = cfg.Auditor.(AuditGate)
 	if _, many := cfg.Store.(Batcher); many {
 		if j, ok := ability[Journaler](cfg.Store); ok && j.Journals() {
@@ -155,14 +162,31 @@ func (a *auditing) entry(t Transition) *JournalEntry {
 }
 
 // tell hands a transition that was made to the auditor, unless the store has
-// written it down.
-func (a *auditing) tell(ctx context.Context, t Transition, journaled bool) (err error) {
+// written it down. What the auditor did not take is said in the log: where a run
+// is over nobody else is told of it.
+func (a *auditing) tell(ctx context.Context, t Transition, journaled bool) error {
 	if a == nil || journaled {
 		return nil
 	}
+	err := a.hand(ctx, t)
+	if err != nil {
+		a.log.LogAttrs(ctx, slogError, "audit event was not written", slog.String("idem.operation", t.Operation),
+			slog.String("idem.key", t.KeyHash()), slog.String("change", string(t.Change)), attrError(err))
+	}
+	return err
+}
+
+// tellUnknown hands on a transition of which the store did not say whether it was
+// made, and which nobody asks about again.
+func (a *auditing) tellUnknown(ctx context.Context, t Transition) {
+	t.Verdict = Unavailable
+	_ = a.tell(ctx, t, false)
+}
+
+func (a *auditing) hand(ctx context.Context, t Transition) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the auditor panicked", ErrUnaudited)
+			err = fmt.Errorf("%w: the auditor panicked with a %T", ErrUnaudited, p)
 		}
 	}()
 	if err := a.auditor.Audit(ctx, t); err != nil {
@@ -254,6 +278,16 @@ func (c *Claim) settlingEntry(p *pending, anew bool) *JournalEntry {
 func (c *Claim) tellSettle(ctx context.Context, p *pending, anew, journaled bool) {
 	if c.audited != nil {
 		_ = c.g.audit.tell(ctx, c.settlement(p, anew), journaled)
+	}
+}
+
+// tellRecreated tells of a claim that the store had lost and that its renewal made
+// anew.
+func (c *Claim) tellRecreated(ctx context.Context, r *record) {
+	if c.audited != nil {
+		t := c.transition(ChangeRecreate, StateAbsent, r, 0)
+		t.Ran = !c.reserved
+		_ = c.g.audit.tell(ctx, t, false)
 	}
 }
 

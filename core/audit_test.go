@@ -132,6 +132,33 @@ func TestAuditTellsEveryTransitionOnce(t *testing.T) {
 			_ = c.Complete(background, Payload{})
 			pass(time.Second)
 		}, []string{claim, "complete processing-succeeded executed ran=true"}},
+		{"a burial of which the store does not say whether it was made", nil, func(t *testing.T, s *shelf, g *Guard) {
+			in := tokenIntent(issued(t, g, time.Now()))
+			pass(20 * time.Minute)
+			s.script(only("bury", fault{loseReply: true}))
+			if c, err := g.Claim(background, in); err == nil || c.Verdict() != Unavailable {
+				t.Error("the burial is known")
+			}
+		}, []string{"bury absent-buried unavailable ran=false"}},
+		{"a discard of which it does not say so", nil, func(t *testing.T, s *shelf, g *Guard) {
+			s.script(only("bury", fault{loseReply: true}))
+			_, _, _ = g.Discard(background, tokenIntent(issued(t, g, time.Now())))
+		}, []string{"discard absent-buried unavailable ran=false"}},
+		{"a resolve of which it does not say so", nil, func(t *testing.T, s *shelf, g *Guard) {
+			rec := held(t, g)
+			s.script(only("settle", fault{loseReply: true}))
+			if _, err := g.Resolve(background, rec, Resolution{Outcome: Completes}, By{"ann", "in the list"}); !errors.Is(err, ErrUnavailable) {
+				t.Error(err)
+			}
+		}, []string{claim, "doubt processing-uncertain uncertain ran=true", "resolve uncertain-succeeded unavailable ran=false"}},
+		{"a claim that the store lost and a renewal made anew", nil, func(t *testing.T, s *shelf, g *Guard) {
+			c := won(t, g, testIntent("k"))
+			s.mu.Lock()
+			clear(s.items)
+			s.mu.Unlock()
+			pass(2 * time.Second)
+			_ = c.Complete(background, Payload{})
+		}, []string{claim, "recreate absent-processing - ran=true", "complete processing-succeeded executed ran=true"}},
 		{"an outcome whose record is gone", nil, func(t *testing.T, s *shelf, g *Guard) {
 			c := won(t, g, testIntent("k"))
 			s.mu.Lock()

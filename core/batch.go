@@ -108,9 +108,10 @@ type batch struct {
 	ctx    context.Context
 	atomic bool
 	start  time.Time
-	items  []*item  // one for each record
-	leads  []*item  // for each intent the item that decides about it; nil where its claim is decided already
-	claims []*Claim // for each intent
+	waited time.Duration // for other owners
+	items  []*item       // one for each record
+	leads  []*item       // for each intent the item that decides about it; nil where its claim is decided already
+	claims []*Claim      // for each intent
 	// confirmed are the operations whose cards were read since the last exchange.
 	confirmed map[*operation]error
 }

@@ -133,6 +133,7 @@ func (b *batch) waitFor(at *item) bool {
 	b.anew(at)
 	at.c.patience = left
 	_ = b.g.claim(at.ctx, at.c)
+	b.waited += at.c.waited
 	at.held, at.given = at.c.won, false
 	return at.held
 }
@@ -145,7 +146,6 @@ func (b *batch) giveBack(items []*item) {
 			continue
 		}
 		at.held, at.given = false, true
-		at.c.because(releasedByCancel)
 		switch {
 		case broken.Is(broken.S8ReservedLeft):
 		case at.c.bare:

@@ -47,7 +47,7 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 	if codec == nil || fn == nil {
 		return nil, errNothingToRun
 	}
-	if g.watch.at(StepAnswer) && slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) {
+	if slices.ContainsFunc(intents, func(in Intent) bool { return !in.Judged }) && g.tells(ctx) {
 		return doBatchTold(ctx, g, intents, codec, fn, options)
 	}
 	watched := g.hooks.enter()
@@ -85,7 +85,7 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 		read = true
 		g.settleAll(ctx, list) // the verdicts say what became of it
 		for _, at := range won {
-			answers[at.Index].Verdict = at.Claim.Verdict()
+			answers[at.Index].Verdict = at.Claim.ends()
 		}
 		b.catchUp()
 		b.tell()
@@ -102,6 +102,11 @@ func DoBatch[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec
 			answers[i] = answers[at]
 		default:
 			answers[i].Value, answers[i].Verdict, answers[i].Err = replay(ctx, c, codec)
+		}
+	}
+	for i := range intents {
+		if in := &intents[i]; in.Waited != nil {
+			*in.Waited = b.waited
 		}
 	}
 	b.judged()

@@ -27,6 +27,8 @@ func (b *batch) claimEach() {
 // wait waits beside each other for the owners of items that have one, as long as
 // nothing is won by it.
 func (b *batch) wait(items []*item) {
+	began := b.g.clock.tick()
+	defer func() { b.waited += b.g.clock.tick() - began }()
 	ctx, stop := context.WithCancel(b.ctx)
 	defer stop()
 	var work sync.WaitGroup
@@ -35,9 +37,7 @@ func (b *batch) wait(items []*item) {
 			continue
 		}
 		work.Go(func() {
-			obs, end := at.c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(at.c.seen.rec.trace)})
-			at.err = b.g.await(obs, at.c)
-			end.End(StepResult{Verdict: at.c.verdict, State: at.c.seen.rec.state, Err: at.err})
+			at.err = b.g.wait(ctx, at.c)
 			if at.c.won {
 				stop()
 			}

@@ -31,14 +31,15 @@ type Claim struct {
 	reserved bool // it is held for an all-or-nothing batch and not started
 	looks    bool // it waits for an answer and claims nothing
 	why      releaseReason
-	omits    string // why its answer is not kept, where it is not and somebody looks
-	cut      bool   // its answer was more than the store takes
-	warned   bool   // that its lease is nearly over; like the two before it, on mu
-	opened   bool   // the answer in final was read anew from its value, sealed as that is; on mu
-	bare     bool   // it runs without a record: the store is out of reach and the policy open, or it is loose
-	loose    bool   // it runs without a record and leaves none: Observe, Off
-	entered  bool   // of a loose run: Close waits for it
-	meant    []byte // of a bare run: what its claim was to be swapped from
+	omits    string        // why its answer is not kept, where it is not and somebody looks
+	cut      bool          // its answer was more than the store takes
+	warned   bool          // that its lease is nearly over; like the two before it, on mu
+	opened   bool          // the answer in final was read anew from its value, sealed as that is; on mu
+	bare     bool          // it runs without a record: the store is out of reach and the policy open, or it is loose
+	loose    bool          // it runs without a record and leaves none: Observe, Off
+	entered  bool          // of a loose run: Close waits for it
+	meant    []byte        // of a bare run: what its claim was to be swapped from
+	waited   time.Duration // for another owner, of patience
 	patience time.Duration
 	lease    time.Duration // of its record, fixed when it is first encoded
 	margin   time.Duration // of that
@@ -247,6 +248,9 @@ func (g *Guard) claimFor(ctx context.Context, in *Intent, watched bool) (*Claim,
 	g.fill(ctx, c, in)
 	c.hooked = told
 	err := g.claim(ctx, c)
+	if in.Waited != nil {
+		*in.Waited = c.waited
+	}
 	if !c.won && c.observes() && !broken.Is(broken.S8ObserveRefuses) {
 		c.beside(ctx)
 		return c, nil
@@ -278,9 +282,7 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (err error) {
 		c.verdict, waiting = InFlight, false // it runs beside, at once
 	}
 	if waiting {
-		obs, end = c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
-		err = g.await(obs, c)
-		end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
+		err = g.wait(ctx, c)
 	}
 	return g.conclude(ctx, c, err)
 }
@@ -313,6 +315,8 @@ var errLate = errors.New("the claim was won too late to be used: less than the m
 // late tells whether the store took so long that less than the margin of the
 // lease is left; such a claim is given back unstarted (PROTOCOL I11).
 func (c *Claim) late() bool {
+	c.mu.Lock() // an item of a batch that is held may be renewed just now
+	defer c.mu.Unlock()
 	return c.lateAt(c.g.clock.now())
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/go-idem/idem/internal/broken"
 )
@@ -12,6 +14,7 @@ import (
 // bytes that Encode returns are copied before [Do] returns, and those that Decode is
 // given are its own: both may point into the answer. Where one of them panics, the
 // panic goes on; of a run that returned, its claim has ended then, done or in doubt.
+// The errors of both go into the log: no piece of an answer may stand in them.
 type Codec[T any] interface {
 	Encode(T) (Payload, error)
 	Decode(Payload) (T, error)
@@ -32,14 +35,31 @@ type jsonCodec[T any] struct{}
 
 func (jsonCodec[T]) Encode(v T) (Payload, error) {
 	b, err := json.Marshal(v)
-	return Payload{Bytes: b}, err
+	return Payload{Bytes: b}, jsonFault(err)
 }
 
 func (jsonCodec[T]) Decode(p Payload) (v T, err error) {
 	if p.Partial {
 		return v, nil
 	}
-	return v, json.Unmarshal(p.Bytes, &v)
+	return v, jsonFault(json.Unmarshal(p.Bytes, &v))
+}
+
+// jsonFault is an error of encoding/json in words of ours: it goes into the log, and
+// theirs quote pieces of the answer.
+func jsonFault(err error) error {
+	var syntax *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &other):
+		kind, _, _ := strings.Cut(other.Value, " ")
+		return fmt.Errorf("at byte %d there is a %s, which is no %v", other.Offset, kind, other.Type)
+	}
+	return fmt.Errorf("encoding/json failed with a %T", err)
 }
 
 // Do runs fn once for an intent and gives everybody the same answer.
@@ -61,7 +81,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if codec == nil || fn == nil {
 		return none, 0, errNothingToRun
 	}
-	if !in.Judged && g.watch.at(StepAnswer) {
+	if !in.Judged && g.tells(ctx) {
 		return doTold(ctx, g, in, codec, fn)
 	}
 	watched := g.hooks.enter()
@@ -108,7 +128,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	ending(ctx, &s, codec, v, err)
 	read = true
 	_ = c.settle(ctx, s.Outcome, s.Payload, s.undone) // the verdict says what became of it
-	verdict := c.Verdict()
+	verdict := c.ends()
 	c.recycle()
 	return v, verdict, err
 }

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -14,8 +15,11 @@ import (
 
 // judgedHere makes it an intent whose whole request is told of here, and returns
 // the step of that. A key that nobody says the source of comes from the program.
-func (in *Intent) judgedHere() Step {
+func (in *Intent) judgedHere(t *telling) Step {
 	in.Judged = true
+	if in.Waited == nil {
+		in.Waited = &t.waited
+	}
 	switch {
 	case in.Source != "":
 	case in.Token.IsZero():
@@ -30,6 +34,7 @@ func (in *Intent) judgedHere() Step {
 type telling struct {
 	clock   *clock
 	handler time.Duration
+	waited  time.Duration
 	claims  []*Claim // of a run that did not return
 }
 
@@ -54,13 +59,14 @@ func (t *telling) run(ctx context.Context, won []Item, fn func()) {
 
 // doTold is Do between the two ends of a StepAnswer.
 func doTold[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func(context.Context) (T, error)) (v T, verdict Verdict, err error) {
-	ctx, end := g.step(ctx, in.judgedHere())
 	t := telling{clock: g.clock}
+	ctx, end := g.step(ctx, in.judgedHere(&t))
 	defer func() {
 		if verdict == 0 && len(t.claims) > 0 {
-			verdict = t.claims[0].Verdict() // what its settle, which is behind us, made of it
+			verdict = t.claims[0].ends() // what its settle, which is behind us, made of it
 		}
-		end.End(StepResult{Verdict: verdict, Err: refusal(err), Handler: t.handler})
+		end.End(StepResult{Verdict: verdict, Err: refusal(err), Handler: t.handler, Waited: *in.Waited})
+		g.logJudged(ctx, in.Operation, verdict)
 	}()
 	return Do(ctx, g, in, codec, func(run context.Context) (v T, err error) {
 		t.run(run, nil, func() { v, err = fn(run) })
@@ -72,23 +78,28 @@ func doTold[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn 
 // nobody else tells of.
 func doBatchTold[T any](ctx context.Context, g *Guard, intents []Intent, codec Codec[T], fn func(context.Context, []Item) []Answer[T], options []BatchOption) (answers []Answer[T], err error) {
 	intents = slices.Clone(intents)
-	ends := make([]Ending, len(intents))
+	ends, here := make([]Ending, len(intents)), make([]bool, len(intents))
+	t, at := telling{clock: g.clock}, map[int]*Claim{}
 	for i := range intents {
 		if in := &intents[i]; !in.Judged {
-			_, ends[i] = g.step(ctx, in.judgedHere())
+			_, ends[i] = g.step(ctx, in.judgedHere(&t))
+			here[i] = true
 		}
 	}
-	t, at := telling{clock: g.clock}, map[int]*Claim{}
 	defer func() {
 		for i, end := range ends {
-			r := StepResult{Handler: t.handler}
+			if !here[i] {
+				continue
+			}
+			r := StepResult{Handler: t.handler, Waited: *intents[i].Waited}
 			switch c := at[i]; {
 			case answers != nil:
 				r.Verdict, r.Err = answers[i].Verdict, refusal(answers[i].Err)
 			case c != nil && len(t.claims) > 0:
-				r.Verdict = c.Verdict()
+				r.Verdict = c.ends()
 			}
 			end.End(r)
+			g.logJudged(ctx, intents[i].Operation, r.Verdict)
 		}
 	}()
 	return DoBatch(ctx, g, intents, codec, func(run context.Context, won []Item) (given []Answer[T]) {
@@ -98,6 +109,20 @@ func doBatchTold[T any](ctx context.Context, g *Guard, intents []Intent, codec C
 		t.run(run, won, func() { given = fn(run, won) })
 		return given
 	}, options...)
+}
+
+// tells says whether anybody wants to hear of whole requests: the observer, or a log
+// that shows each decision.
+func (g *Guard) tells(ctx context.Context) bool {
+	return g.watch.at(StepAnswer) || g.log.Enabled(ctx, slog.LevelDebug)
+}
+
+// logJudged tells the log of a decision. One that is no request's of a guarded
+// operation is none.
+func (g *Guard) logJudged(ctx context.Context, operation string, v Verdict) {
+	if v != 0 && g.operation(operation) != nil {
+		g.log.LogAttrs(ctx, slog.LevelDebug, "request judged", slog.String("idem.operation", operation), slog.String("idem.verdict", v.String()))
+	}
 }
 
 // refusal is err where it refuses the request: what a run returned is its own.

@@ -28,6 +28,15 @@ func TestErrorsOfAPolicySayWhatToWrite(t *testing.T) {
 	}
 }
 
+// Given a store that outlives the process and no name key, then the error says
+// how to make one.
+func TestAMissingNameKeySaysHowToMakeOne(t *testing.T) {
+	_, err := New(Config{Store: newShelf(), Policies: []Policy{{Operation: testOperation, Preset: API}}})
+	if err == nil || !strings.Contains(err.Error(), "config: NameKey is nil") || !strings.Contains(err.Error(), "openssl rand -hex 32") {
+		t.Errorf("%v", err)
+	}
+}
+
 // Given a refusal, when it is printed, then its meaning stands there once, and a
 // guard that was closed does not blame the store.
 func TestARefusalSaysThingsOnce(t *testing.T) {

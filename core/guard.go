@@ -190,7 +190,7 @@ func New(cfg Config) (*Guard, error) {
 	if err := g.configure(cfg); err != nil {
 		return nil, err
 	}
-	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg)
+	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg, g.log)
 	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
@@ -275,7 +275,9 @@ func (g *Guard) configureKeys(cfg Config, tokens bool) (errs []error) {
 	if len(key) == 0 && g.describe.Local {
 		key = NameKey(GenerateKey())
 	}
-	if names, err := newNamer(key); err != nil {
+	if len(key) == 0 {
+		errs = append(errs, errors.New("config: NameKey is nil: every process needs the same 32 random bytes (openssl rand -hex 32); only with a store in memory may it be left out"))
+	} else if names, err := newNamer(key); err != nil {
 		errs = append(errs, fmt.Errorf("config: NameKey: %w", err))
 	} else {
 		g.names = names

@@ -343,3 +343,51 @@ func TestAContextRemembersWhatItsRunFollowed(t *testing.T) {
 		}
 	})
 }
+
+// Given a handler that leaves the end of its claim to a goroutine, when it returns
+// while that is at it, then its caller is told the verdict all the same.
+func TestI6_AnEndThatSomebodyElseBeganHasAVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		g := guardOn(t, s)
+		s.script(only("settle", fault{slow: 5 * time.Millisecond}))
+		end := func(c *Claim) {
+			go func() { _ = c.Complete(context.Background(), Payload{Bytes: []byte("7")}) }()
+			synctest.Wait()
+		}
+		got, v, err := Do(context.Background(), g, testIntent("k"), JSON[int](), func(ctx context.Context) (int, error) {
+			c, _ := ClaimFrom(ctx)
+			end(c)
+			return 7, nil
+		})
+		if got != 7 || v != Executed || err != nil {
+			t.Errorf("%d, verdict %q, %v", got, v, err)
+		}
+		answers, err := DoBatch(context.Background(), g, []Intent{testIntent("l")}, JSON[int](), func(_ context.Context, won []Item) []Answer[int] {
+			end(won[0].Claim)
+			return []Answer[int]{{Value: 7}}
+		})
+		if err != nil || answers[0].Verdict != Executed {
+			t.Errorf("in a batch: %+v, %v", answers, err)
+		}
+	})
+}
+
+// Given an item that is held, when it is renewed while its batch asks whether it was
+// won too late, then nobody reads what another is writing (the race detector sees it).
+func TestAHeldItemMayBeRenewedWhileItIsStarted(t *testing.T) {
+	c := won(t, guardOn(t, newShelf(), policy(func(p *Policy) { p.Lease = time.Minute })), testIntent("k"))
+	var renews sync.WaitGroup
+	renews.Go(func() {
+		for range 50 {
+			_ = c.MarkEffects(context.Background())
+		}
+	})
+	for range 1000 {
+		if c.late() {
+			t.Error("a lease of a minute is over")
+		}
+	}
+	renews.Wait()
+	_ = c.Complete(context.Background(), Payload{})
+}

@@ -190,6 +190,9 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		q.heardClaim(res, err)
 	case stepBury:
 		q.burial.End(StepResult{State: StateBuried, Err: err})
+		if err != nil && q.grave != nil {
+			c.g.audit.tellUnknown(ctx, *q.grave)
+		}
 		// What is there and equals what was sent is our own burial, whose reply
 		// was lost.
 		if err == nil && (res.Done || string(res.Value) == string(q.op.Value)) {
@@ -208,6 +211,7 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 		q.over = true
 	case err != nil:
 		q.err, q.over = c.unavailable(err), true
+		c.g.outage.slow.Store(IsTimeout(err))
 		c.g.degraded(false)
 	default:
 		q.have, c.start = true, q.first

@@ -39,6 +39,10 @@ type Intent struct {
 	// Note is what the record says of its claim from its first write on, up to
 	// 256 bytes: see the function of that name, which replaces it.
 	Note string
+	// Waited, if not nil, is given the time that the intent waited for another owner's
+	// run, once it is decided: it is no time of ours. [DoBatch] gives each item that
+	// of the whole batch.
+	Waited *time.Duration
 	// Refused is what somebody who has judged before would refuse the intent
 	// with, such as a body that cannot be read. It is refused with that, and
 	// under ModeObserve it runs beside.

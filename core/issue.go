@@ -168,16 +168,19 @@ func (g *Guard) Discard(ctx context.Context, in Intent) (Status, Verdict, error)
 	}
 	for range maxSwaps {
 		res, err := g.ask(ctx, "bury", &op)
+		from := StateAbsent
+		if op.Old != nil {
+			from = StateReleased
+		}
 		if err != nil {
+			if c.audited != nil && op.Kind != OpLoad {
+				g.audit.tellUnknown(ctx, c.burial(from, &buried))
+			}
 			return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
 		}
 		f := g.read(in.id.name, res)
 		done := res.Done || string(res.Value) == string(op.Value)
 		if done && c.audited != nil {
-			from := StateAbsent
-			if op.Old != nil {
-				from = StateReleased
-			}
 			if unseen := g.audit.tell(ctx, c.burial(from, &buried), false); unseen != nil {
 				return st, 0, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: unseen}
 			}

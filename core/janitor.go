@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ type janitor struct {
 	mu   sync.Mutex
 	jobs []*job
 	busy int // taken from the list and being worked on
+	over bool
 	poke chan struct{}
 	quit chan struct{}
 	done chan struct{}
@@ -81,8 +83,14 @@ func (j *janitor) settle(c *Claim, target *pending) {
 
 func (j *janitor) add(one *job) {
 	j.mu.Lock()
-	j.jobs = append(j.jobs, one)
+	over := j.over
+	if !over {
+		j.jobs = append(j.jobs, one)
+	}
 	j.mu.Unlock()
+	if over && one.claim != nil { // a run that ended after the guard was closed
+		j.finishSettle(one, true)
+	}
 	j.wake()
 }
 
@@ -103,7 +111,10 @@ func (j *janitor) stop() {
 // drain goes on until nothing is open or ctx ends, then stops. It returns how much
 // was left open.
 func (j *janitor) drain(ctx context.Context) (left int, err error) {
-	defer j.stop()
+	defer func() {
+		j.stop()
+		j.giveUp()
+	}()
 	j.closing.Store(true)
 	j.back.Store(true)
 	j.wake()
@@ -264,24 +275,48 @@ func (j *janitor) writeOver(ctx context.Context, one *job) error {
 
 func (j *janitor) finishSettle(one *job, over bool) bool {
 	c := one.claim
-	result, err := "abandoned", error(nil)
+	ctx, end := c.observe(context.Background(), Step{Kind: StepSettle, Attempt: 2})
+	result, err := abandoned, error(nil)
 	if !over {
-		var ctx context.Context
-		var end Ending
-		ctx, end = c.observe(context.Background(), Step{Kind: StepSettle, Attempt: 2})
-		result, err = c.attempt(ctx, one.target, settleTry)
-		if err != nil {
+		if result, err = c.attempt(ctx, one.target, settleTry); err != nil {
 			result = "retry"
 		}
-		end.End(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
 	}
+	end.End(StepResult{State: one.target.rec.state, Result: result, Fence: one.target.rec.fence, Err: err})
 	if err != nil {
 		return false
 	}
 	j.g.counts.pending.Add(-1)
 	j.g.running.end(c.id.name, c)
-	if result == "stale" || result == "abandoned" {
-		j.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: "+result, attrOperation(c), attrKey(c))
-	}
+	c.logOutcome(one.target, result)
 	return true
 }
+
+// giveUp tells of the outcomes that were not written before the guard was closed.
+// Their records are what a crash leaves (PROTOCOL P8). The goroutine has ended.
+func (j *janitor) giveUp() {
+	j.mu.Lock()
+	list := j.jobs
+	j.jobs, j.over = nil, true
+	j.mu.Unlock()
+	for _, one := range list {
+		if one.claim != nil {
+			j.finishSettle(one, true)
+		}
+	}
+}
+
+// logOutcome tells the log of an outcome that needs somebody: what is in doubt, and
+// what was not kept.
+func (c *Claim) logOutcome(p *pending, result string) {
+	switch {
+	case result == "stale" || result == abandoned:
+		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept", attrOperation(c), attrKey(c), slog.String("idem.settle.result", result))
+	case p.rec.state == StateUncertain:
+		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
+	}
+}
+
+// abandoned is what comes of an outcome that is given up: the record it is for is
+// gone, or the guard is closed.
+const abandoned = "abandoned"

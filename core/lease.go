@@ -239,7 +239,7 @@ func (w *renewing) end(result string, err error) {
 	w.over, w.result, w.err = true, result, err
 }
 
-func (w *renewing) hear(_ context.Context, res Result, err error) {
+func (w *renewing) hear(ctx context.Context, res Result, err error) {
 	c, p := w.c, w.p
 	if err != nil {
 		c.mu.Lock()
@@ -257,6 +257,9 @@ func (w *renewing) hear(_ context.Context, res Result, err error) {
 	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
 		c.accept(p)
+		if w.create {
+			c.tellRecreated(ctx, &p.rec)
+		}
 		w.end(w.result, nil)
 	case replyAgain:
 		if c.isEnded() && !broken.Is(broken.P2RenewalUndoesSettle) {

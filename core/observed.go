@@ -15,7 +15,7 @@ const (
 	releasedByRefusal releaseReason = iota // the handler refused, or released by hand
 	releasedByError
 	releasedByPanic
-	releasedByCancel // its context had ended, or a batch gave it back unstarted
+	releasedByCancel // its context had ended, or it was one of a batch that was refused
 )
 
 var releaseReasons = [...]string{"validation", "error", "panic", "canceled"}
@@ -96,6 +96,7 @@ func (c *Claim) endSettled(end Ending, target *pending, result string, err error
 	r.Weak = target.rec.flags&flagWeak != 0
 	r.LeaseUsed = c.leaseUsed(c.deadline, target.first)
 	switch {
+	case r.State == StateReleased && c.reserved: // a batch gave it back unstarted: nothing ran that was released
 	case r.State == StateReleased:
 		r.Reason = releaseReasons[c.why]
 	case target.rec.answered && c.cut:

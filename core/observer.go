@@ -74,6 +74,8 @@ type StepResult struct {
 	Elapsed time.Duration // by the guard's clock
 	// Handler is, for StepAnswer, the part of Elapsed that the handler took.
 	Handler time.Duration
+	// Waited is, for StepAnswer, the part of Elapsed that it waited for another owner.
+	Waited time.Duration
 	// Observed is, for StepObserve, what the request would have been answered
 	// with under ModeEnforce.
 	Observed Verdict
@@ -91,7 +93,7 @@ type StepResult struct {
 	// over when it was written: about a third where renewals come through. 0 where
 	// there is no lease.
 	LeaseUsed float64
-	// Reason is, for a StepSettle that released, why: validation, error, panic or
+	// Reason is, for a StepSettle that released a run, why: validation, error, panic or
 	// canceled.
 	Reason string
 	// Kept is, for a StepSettle that completed or failed, how many bytes of the

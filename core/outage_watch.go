@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type outage struct {
 	on               atomic.Bool
 	failed, answered atomic.Int64 // calls since the last look
 	refused, open    atomic.Int64 // requests since it began
+	slow             atomic.Bool  // the last call that failed was not answered in time
 
 	mu      sync.Mutex
 	watched bool // between New and Close
@@ -33,6 +35,8 @@ type outage struct {
 func (o *outage) heard(err error) {
 	if err == nil {
 		o.silence.answered()
+	} else {
+		o.slow.Store(IsTimeout(err))
 	}
 	switch {
 	case !o.on.Load():
@@ -118,11 +122,23 @@ func (g *Guard) watchOutage() {
 	}
 }
 
-// warnOutage tells the log how many requests an outage has cost so far.
+// warnOutage tells the log how many requests an outage has cost so far, and how the
+// store failed last: what an error of its says may hold what it was asked to keep.
 func (g *Guard) warnOutage(what string, begin time.Time) {
-	g.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("idem.store", g.describe.Name),
+	fault := "store"
+	if g.outage.slow.Load() {
+		fault = "timeout"
+	}
+	g.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("idem.store", g.describe.Name), slog.String("error.type", fault),
 		slog.Int64("refused", g.outage.refused.Load()), slog.Int64("unprotected", g.outage.open.Load()),
 		slog.Duration("for", g.clock.since(begin).Round(time.Millisecond)))
+}
+
+// IsTimeout tells an error of a store that did not answer in time from one by
+// which it refused: a deadline of the context, or one of the connection.
+func IsTimeout(err error) bool {
+	var late interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout()
 }
 
 // warnLease tells the log of a lease that is not being renewed.

@@ -147,6 +147,9 @@ func (g *Guard) replace(ctx context.Context, seen Record, next record, change Ch
 	res, err := g.ask(ctx, "settle", &op)
 	switch {
 	case err != nil:
+		if g.audit != nil {
+			g.audit.tellUnknown(ctx, g.replaced(change, &seen, &next, by))
+		}
 		return seen, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case !res.Done:
 		return g.recordOf(seen.Name, res), ErrMoved

@@ -289,12 +289,26 @@ func (c *Claim) finish(p *pending, result string) {
 	c.wakeAll()
 	c.mu.Unlock()
 	c.unseen = c.g.running.finish(c)
-	switch {
-	case result == "stale":
-		c.g.log.LogAttrs(context.Background(), slogError, "outcome not kept: the claim was another's", attrOperation(c), attrKey(c))
-	case p.rec.state == StateUncertain:
-		c.g.log.LogAttrs(context.Background(), slogError, "run left in doubt", attrOperation(c), attrKey(c))
+	c.logOutcome(p, result)
+}
+
+// ends returns the verdict of a run whose end was begun. Somebody whom the handler
+// gave the claim may have begun it, and be at it still: every request ends with a
+// verdict (PROTOCOL I6).
+func (c *Claim) ends() Verdict {
+	c.mu.Lock()
+	begun := c.ended || c.hooked != nil && c.hooked.asked
+	if c.verdict != 0 || !begun {
+		defer c.mu.Unlock()
+		return c.verdict
 	}
+	if c.wake == nil {
+		c.wake = make(chan struct{})
+	}
+	wake := c.wake
+	c.mu.Unlock()
+	<-wake // by finish or hold, soon: a settle gives up
+	return c.Verdict()
 }
 
 // hold keeps an outcome whose write has no known end: repeats in this process

@@ -164,6 +164,16 @@ func (c *Claim) ready(ctx context.Context) {
 	}
 }
 
+// wait is await as a step, with the time it took.
+func (g *Guard) wait(ctx context.Context, c *Claim) error {
+	began := g.clock.tick()
+	obs, end := c.observe(ctx, Step{Kind: StepWait, Link: unpackTrace(c.seen.rec.trace)})
+	err := g.await(obs, c)
+	end.End(StepResult{Verdict: c.verdict, State: c.seen.rec.state, Err: err})
+	c.waited = g.clock.tick() - began
+	return err
+}
+
 // await waits for another owner, where the policy says so, until there is
 // something else to say than in-flight.
 func (g *Guard) await(ctx context.Context, c *Claim) error {

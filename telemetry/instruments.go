@@ -17,7 +17,7 @@ type instruments struct {
 	tokenAge, utilization, handled                metric.Float64Histogram
 	kept, batches                                 metric.Int64Histogram
 	memory, records                               metric.Int64ObservableGauge
-	oldest                                        metric.Float64ObservableGauge
+	oldest, limit                                 metric.Float64ObservableGauge
 	evictions, auditDrops                         metric.Int64ObservableCounter
 }
 
@@ -26,7 +26,7 @@ type instruments struct {
 var (
 	ownBuckets     = []float64{5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5}
 	storeBuckets   = []float64{1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5}
-	handlerBuckets = []float64{1e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
+	handlerBuckets = []float64{1e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 	ageBuckets     = []float64{1, 5, 10, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 14400, 86400}
 	shareBuckets   = []float64{0.1, 0.2, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	sizeBuckets    = []float64{0, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
@@ -92,6 +92,9 @@ func (i *instruments) make(m metric.Meter) error {
 	errs = append(errs, err)
 	i.oldest, err = m.Float64ObservableGauge("idem.record.oldest_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the record that has been claimed longest."))
+	errs = append(errs, err)
+	i.limit, err = m.Float64ObservableGauge("idem.handler.limit", metric.WithUnit("s"),
+		metric.WithDescription("How long a guarded run may take: MaxRun."))
 	return errors.Join(append(errs, err)...)
 }
 

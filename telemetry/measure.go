@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -45,10 +44,10 @@ func (t *Telemetry) measure(ctx context.Context, s *idem.Step, r *idem.StepResul
 	}
 	o := t.operations.get(s.Operation)
 	switch s.Kind {
-	case idem.StepAnswer: // one count for its one verdict, and our own time, without the handler
+	case idem.StepAnswer: // one count for its one verdict, and our own time
 		one := o.requests[r.Verdict].get(s.Source)
 		one.count.n.Add(1)
-		took(ctx, t.overhead, max(0, r.Elapsed-r.Handler), one.overhead)
+		took(ctx, t.overhead, max(0, r.Elapsed-r.Handler-r.Waited), one.overhead)
 	case idem.StepObserve:
 		o.observed.get(r.Observed).n.Add(1)
 	case idem.StepClaim:
@@ -102,7 +101,7 @@ func (t *Telemetry) settles(ctx context.Context, o *operationSets, r *idem.StepR
 
 // storeFault is error.type of a call of the store that failed.
 func storeFault(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if idem.IsTimeout(err) {
 		return "timeout"
 	}
 	return "store"
@@ -145,7 +144,7 @@ type WatchOptions struct {
 }
 
 // Watch measures what no step tells: the store's memory, the records by state and
-// the oldest of them. Call stop before the guard is closed. One guard is watched
+// the oldest of them, and how long a run may take. Call stop before the guard is closed. One guard is watched
 // once. Without an SDK for metrics it does nothing.
 func (t *Telemetry) Watch(g *idem.Guard, o WatchOptions) (stop func(), err error) {
 	if !t.measures {
@@ -158,7 +157,7 @@ func (t *Telemetry) Watch(g *idem.Guard, o WatchOptions) (stop func(), err error
 		o.Every = 15 * time.Second
 	}
 	w := &watcher{t: t, g: g, options: o}
-	reg, err := t.meter.RegisterCallback(w.look, t.memory, t.evictions, t.auditDrops, t.records, t.oldest)
+	reg, err := t.meter.RegisterCallback(w.look, t.memory, t.evictions, t.auditDrops, t.records, t.oldest, t.limit)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +183,11 @@ func (w *watcher) look(ctx context.Context, to metric.Observer) error {
 		to.ObserveInt64(w.t.memory, m.Memory, set...)
 		to.ObserveInt64(w.t.evictions, m.Expired, set...)
 	}
+	for _, p := range w.g.Policies() {
+		to.ObserveFloat64(w.t.limit, p.MaxRun.Seconds(), w.t.set(keyOperation.String(p.Operation)))
+	}
 	if w.options.AuditDrops != nil {
-		to.ObserveInt64(w.t.auditDrops, w.options.AuditDrops())
+		to.ObserveInt64(w.t.auditDrops, w.options.AuditDrops(), w.t.set())
 	}
 	if w.options.Census <= 0 {
 		return nil

@@ -18,6 +18,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -37,24 +38,24 @@ func (f *faulty) UsesStoreStep() bool { return true }
 
 func (f *faulty) fail(step string) { f.mu.Lock(); f.step = step; f.mu.Unlock() }
 
-func (f *faulty) fault(ctx context.Context) error {
+func (f *faulty) fault(ctx context.Context, asked ...any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.step != "" && (f.step == "all" || idem.StoreStep(ctx) == f.step) {
-		return errors.New("the store is away")
+		return fmt.Errorf("the store is away, asked about %s", asked) // as some drivers say it
 	}
 	return nil
 }
 
 func (f *faulty) Create(ctx context.Context, name string, value []byte, ttl time.Duration) (idem.Result, error) {
-	if err := f.fault(ctx); err != nil {
+	if err := f.fault(ctx, name, string(value)); err != nil {
 		return idem.Result{}, err
 	}
 	return f.Store.Create(ctx, name, value, ttl)
 }
 
 func (f *faulty) Swap(ctx context.Context, name string, old, value []byte, ttl time.Duration) (idem.Result, error) {
-	if err := f.fault(ctx); err != nil {
+	if err := f.fault(ctx, name, string(old), string(value)); err != nil {
 		return idem.Result{}, err
 	}
 	return f.Store.Swap(ctx, name, old, value, ttl)
@@ -84,7 +85,7 @@ func (f *faulty) Apply(ctx context.Context, ops []idem.Op) []idem.OpResult {
 }
 
 // metricRow finds a row of the table in docs/reference/metrics.md.
-var metricRow = regexp.MustCompile("(?m)^\\| `(idem\\.[a-z_.]+)` \\| ([a-z ]+) \\| `([^`]+)` \\| (.*?) \\|")
+var metricRow = regexp.MustCompile("(?m)^\\| `(idem\\.[a-z_.]+)` \\| ([a-z -]+) \\| `([^`]+)` \\| (.*?) \\|")
 
 // TestTheMetricsArePageAndPracticeAlike has a guard live through everything and
 // holds docs/reference/metrics.md to what was measured: each metric, its unit and
@@ -94,7 +95,7 @@ func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type told struct{ unit, attributes string }
+	type told struct{ kind, unit, attributes string }
 	want, got := map[string]told{}, map[string]map[string]bool{}
 	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		words := regexp.MustCompile("`([a-z._]+)`").FindAllStringSubmatch(row[4], -1)
@@ -103,9 +104,9 @@ func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
 			list = append(list, w[1])
 		}
 		slices.Sort(list)
-		want[row[1]] = told{row[3], strings.Join(list, ",")}
+		want[row[1]] = told{row[2], row[3], strings.Join(list, ",")}
 	}
-	units := map[string]string{}
+	units, kinds := map[string]string{}, map[string]string{}
 	synctest.Test(t, func(t *testing.T) {
 		l := live(t)
 		l.through(t)
@@ -115,6 +116,7 @@ func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
 		end.End(idem.StepResult{Verdict: idem.Executed})
 		_, end = l.guard.Observe(t.Context(), idem.Step{Kind: idem.StepReconcile, Operation: operation})
 		end.End(idem.StepResult{Result: "later"})
+		kinds = kindsOf(t, l.read)
 		for line := range lines(t, l.read) {
 			name, rest, _ := strings.Cut(line, "{")
 			cut := strings.LastIndex(rest, "}")
@@ -130,7 +132,7 @@ func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
 		}
 	})
 	for name, attributes := range got {
-		is := told{units[name], strings.Join(slices.Sorted(maps.Keys(attributes)), ",")}
+		is := told{kinds[name], units[name], strings.Join(slices.Sorted(maps.Keys(attributes)), ",")}
 		if want[name] != is {
 			t.Errorf("%s: measured with %v, docs/reference/metrics.md says %v", name, is, want[name])
 		}
@@ -138,6 +140,81 @@ func TestTheMetricsArePageAndPracticeAlike(t *testing.T) {
 	}
 	for name := range want {
 		t.Errorf("docs/reference/metrics.md has %s, which was never measured", name)
+	}
+}
+
+// kindsOf says of each metric which kind it is.
+func kindsOf(t *testing.T, reader sdkmetric.Reader) map[string]string {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			if kinds[m.Name] = "counter"; !data.IsMonotonic {
+				kinds[m.Name] = "up-down counter"
+			}
+		case metricdata.Gauge[int64], metricdata.Gauge[float64]:
+			kinds[m.Name] = "gauge"
+		case metricdata.Histogram[int64], metricdata.Histogram[float64]:
+			kinds[m.Name] = "histogram"
+		}
+	}
+	return kinds
+}
+
+// The store is timed from a tenth of a millisecond on, and what an alert rule asks
+// about a quantile is a bound of its own: where it lay inside a bucket, a rule would
+// go by a guess.
+func TestBucketsBeginAndDivideWhereTheRulesAsk(t *testing.T) {
+	var all metricdata.ResourceMetrics
+	synctest.Test(t, func(t *testing.T) {
+		l := live(t)
+		l.through(t)
+		if err := l.read.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+	})
+	bounds := map[string][]float64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if h, ok := m.Data.(metricdata.Histogram[float64]); ok {
+			bounds[m.Name] = h.DataPoints[0].Bounds
+		}
+	}
+	for name, asked := range map[string][]float64{
+		"idem.store.operation.duration": {1e-4, 0.005, 0.05}, "idem.lease.utilization": {0.8}, "idem.handler.duration": {5, 60, 300}, "idem.token.age": {180},
+	} {
+		for _, bound := range asked {
+			if !slices.Contains(bounds[name], bound) {
+				t.Errorf("%s has the bounds %v, not %v", name, bounds[name], bound)
+			}
+		}
+	}
+	if least := bounds["idem.store.operation.duration"]; least == nil || least[0] != 1e-4 {
+		t.Errorf("the store is timed by %v", least)
+	}
+}
+
+// A call that the store did not answer in time is told from one that it refused,
+// whatever clock was running.
+func TestAStoresTimeoutIsToldFromItsRefusal(t *testing.T) {
+	for _, row := range []struct {
+		err  error
+		want string
+	}{{context.DeadlineExceeded, "timeout"}, {fmt.Errorf("read: %w", os.ErrDeadlineExceeded), "timeout"}, {errors.New("READONLY"), "store"}} {
+		read := sdkmetric.NewManualReader()
+		tel, err := telemetry.New(telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(read))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, end := tel.Start(t.Context(), idem.Step{Kind: idem.StepStore, Store: "redis", Call: "claim"})
+		end(idem.StepResult{Err: row.err})
+		if !has(lines(t, read), "idem.store.operation.duration{s}error.type="+row.want) {
+			t.Errorf("%v is told as %v, want %s", row.err, lines(t, read), row.want)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -96,6 +97,11 @@ func (h *house) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	case "500":
 		w.WriteHeader(http.StatusInternalServerError)
+	case "a panic":
+		time.Sleep(3 * time.Second) // the bubble's clock
+		panic(rawBody)
+	case "a while":
+		time.Sleep(3 * time.Second) // the bubble's clock
 	case "slowly":
 		h.entered <- struct{}{}
 		<-h.slow
@@ -201,14 +207,91 @@ func TestEachVerdictAddsExactlyOne(t *testing.T) {
 			}
 		}
 		h.closedIsAnError(t)
-		h.holdsNothingRaw(t, forged)
+		h.holdsNothingRaw(t, []string{"Change:bury", "idem.verdict=dead"}, forged)
+	})
+}
+
+// Given a handler that takes three seconds, and panics, and a duplicate that waits
+// for it, then none of that is our own time.
+func TestOurOwnTimeIsNeitherAHandlersNorAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := openHouse(t)
+		time.Sleep(time.Second)
+		func() {
+			defer func() { _ = recover() }()
+			h.send(opAPI, "1", "Idempotency-Key", "p", "Say", "a panic")
+		}()
+		token := h.token()
+		go h.send(opForm, "1", "Idempotency-Token", token, "Say", "a while")
+		time.Sleep(time.Second)
+		if got := h.send(opForm, "1", "Idempotency-Token", token); got != "replayed" {
+			t.Fatalf("the duplicate was told %s", got)
+		}
+		synctest.Wait()
+		var all metricdata.ResourceMetrics
+		if err := h.read.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			if data, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "idem.overhead.duration" {
+				for _, p := range data.DataPoints {
+					if told++; p.Sum > 0.001 {
+						t.Errorf("our own time of %s is %v s", p.Attributes.Encoded(attribute.DefaultEncoder()), p.Sum)
+					}
+				}
+			}
+		}
+		if told != 3 {
+			t.Errorf("%d series, want those of released, executed and replayed", told)
+		}
+	})
+}
+
+// Given keys that no client should send, a handler that panics with what it was
+// sent, and a store whose errors quote what it was asked to keep, then none of that
+// is in logs, spans, metrics or audit events.
+func TestOddKeysPanicsAndTalkativeStoresLeakNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := openHouse(t)
+		time.Sleep(time.Second)
+		token := h.token()
+		odd := []string{
+			rawKey + "\x00\x1b[31m", strings.Repeat(rawKey, 30), `"` + rawKey, ":" + rawKey + ":", rawKey + "," + rawKey, `"` + rawKey + `" x`,
+			"\xff" + rawKey, rawKey + "\n" + rawKey, " ", rawKey + "é",
+		}
+		for _, key := range odd {
+			h.send(opAPI, "1", "Idempotency-Key", key)
+			h.send(opForm, "1", "Idempotency-Token", key)
+		}
+		for _, cut := range []string{token[:31], token + "A", strings.ToUpper(token)} {
+			h.send(opForm, "1", "Idempotency-Token", cut)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			h.send(opAPI, "1", "Idempotency-Key", rawKey+"-p", "Say", "a panic")
+		}()
+		for _, step := range []string{"claim", "settle", "load", "bury", "all"} {
+			h.store.fail(step)
+			h.send(opAPI, "1", "Idempotency-Key", rawKey+"-"+step)
+			h.send(opAPI, "1", "Idempotency-Key", rawKey+"-"+step)
+			h.send(opForm, "1", "Idempotency-Token", token)
+			_ = h.guard.Ready(t.Context())
+			time.Sleep(2 * time.Minute) // the bubble's clock: cards are read, settles tried again
+			h.store.fail("")
+			time.Sleep(time.Minute) // likewise
+		}
+		h.send(opAPI, "1", "Idempotency-Key", rawKey+"-last")
+		time.Sleep(20 * time.Minute) // the bubble's clock
+		h.send(opForm, "1", "Idempotency-Token", h.token())
+		h.holdsNothingRaw(t, []string{"Change:mend", "idem.verdict=malformed", "idem.verdict=unavailable", "store does not answer", "asked about"}, token)
 	})
 }
 
 const rawAnswer = "your order 90210 is on its way"
 
 // holdsNothingRaw looks through everything that the house said of it all.
-func (h *house) holdsNothingRaw(t *testing.T, sent ...string) {
+func (h *house) holdsNothingRaw(t *testing.T, has []string, sent ...string) {
 	t.Helper()
 	synctest.Wait()
 	_, _, text := h.counts(t)
@@ -221,7 +304,7 @@ func (h *house) holdsNothingRaw(t *testing.T, sent ...string) {
 			t.Errorf("%q stands in logs, spans, metrics or audit events", raw)
 		}
 	}
-	for _, told := range []string{"request judged", "Change:bury", "idem.claim", "idem.verdict=dead"} {
+	for _, told := range append(has, "request judged", "idem.claim") {
 		if !strings.Contains(text, told) {
 			t.Errorf("%q was not told: this looks at nothing", told)
 		}

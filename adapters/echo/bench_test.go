@@ -12,6 +12,7 @@ import (
 
 	echoidem "github.com/go-idem/idem/adapters/echo"
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/suitetest"
 )
 
 type discard struct {
@@ -72,6 +73,7 @@ func BenchmarkB14Forged(b *testing.B) {
 
 // B1: a request without its optional key costs at most one allocation.
 func TestB1_ARequestWithoutAKeyCostsOneAllocation(t *testing.T) {
+	suitetest.Counts(t)
 	cost := func(e *echo.Echo) float64 {
 		r, w := httptest.NewRequest("POST", "/orders", nil), &discard{header: http.Header{}}
 		return testing.AllocsPerRun(100, func() { clear(w.header); e.ServeHTTP(w, r) })

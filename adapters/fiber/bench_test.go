@@ -10,6 +10,7 @@ import (
 
 	fiberidem "github.com/go-idem/idem/adapters/fiber"
 	idem "github.com/go-idem/idem/core"
+	"github.com/go-idem/idem/internal/suitetest"
 )
 
 func benchApp(guards ...fiber.Handler) fasthttp.RequestHandler {
@@ -66,6 +67,7 @@ func BenchmarkB14Forged(b *testing.B) {
 
 // B1: a request without its optional key costs at most one allocation.
 func TestB1_ARequestWithoutAKeyCostsOneAllocation(t *testing.T) {
+	suitetest.Counts(t)
 	cost := func(h fasthttp.RequestHandler) float64 {
 		ctx := &fasthttp.RequestCtx{}
 		return testing.AllocsPerRun(100, func() { prepare(ctx); h(ctx) })

@@ -62,6 +62,7 @@ func TestThroughAServeMux(t *testing.T) {
 // A route that is not guarded, and a request without an optional key, cost
 // nothing but one look.
 func TestB1_ARequestWithoutAKeyCostsOneAllocation(t *testing.T) {
+	suitetest.Counts(t)
 	flow := newFlow(idem.Policy{Operation: "shop:order:create", Preset: idem.API})
 	h := stdhttp.Guard(flow, "shop:order:create", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	r, w := httptest.NewRequest("POST", "/orders", nil), &discard{header: http.Header{}}

@@ -1,6 +1,7 @@
 package httpflow
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -92,6 +93,7 @@ func (j *judgement) begin() {
 // included, which go on by themselves.
 func (j *judgement) end() {
 	if j.running {
+		j.handled()
 		c, _ := idem.ClaimFrom(j.entered)
 		j.verdict, j.err = c.Verdict(), errAbrupt // what its settle, which is behind us, made of it
 		j.x.Drop()
@@ -100,14 +102,17 @@ func (j *judgement) end() {
 	j.body.close()
 	guard := j.plan.flow.Guard
 	if j.watched {
-		j.observed.End(idem.StepResult{Verdict: j.verdict, Err: j.err, Handler: j.handler})
+		j.observed.End(idem.StepResult{Verdict: j.verdict, Err: j.err, Handler: j.handler, Waited: j.waited})
 	}
 	if log := guard.Logger(); j.verdict != 0 && log.Enabled(j.ctx, slog.LevelDebug) {
-		log.LogAttrs(j.ctx, slog.LevelDebug, "request judged",
-			slog.String("idem.operation", j.plan.policy.Operation), slog.String("idem.verdict", j.verdict.String()))
+		logJudged(log, j.ctx, j.plan.policy.Operation, j.verdict)
 	}
 	j.reset()
 	judgements.Put(j)
+}
+
+func logJudged(log *slog.Logger, ctx context.Context, operation string, v idem.Verdict) {
+	log.LogAttrs(ctx, slog.LevelDebug, "request judged", slog.String("idem.operation", operation), slog.String("idem.verdict", v.String()))
 }
 
 var errAbrupt = errors.New("the handler ended by a panic or runtime.Goexit")

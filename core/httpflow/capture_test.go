@@ -186,6 +186,7 @@ func same(t *testing.T, which string, got, want answer) {
 func TestStatement37_WhatIsNotKept(t *testing.T) {
 	denied := []string{
 		"Set-Cookie", "Date", "Age", "WWW-Authenticate", "Server-Timing", "Traceparent", "X-Request-Id", "RateLimit-Limit",
+		"Tracestate", "Traceresponse", "Baggage", "B3", "X-B3-TraceId", "Uber-Trace-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context",
 		"RateLimit-Policy", "Access-Control-Allow-Origin", "Proxy-Authenticate", "Keep-Alive", "X-Hop",
 	}
 	n := 0

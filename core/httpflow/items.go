@@ -119,6 +119,7 @@ type itemBatch struct {
 	bodies  []json.RawMessage
 	intents []idem.Intent
 	handler time.Duration
+	waited  time.Duration
 	seen    []idem.Ending // one step of the observer for each item, which ends with its verdict
 	won     []idem.Item   // of a run that has begun
 }
@@ -132,13 +133,13 @@ func (b *itemBatch) do() *Reply {
 	b.won = nil // it returned
 	if err != nil {
 		b.trouble(err)
-		for _, s := range b.seen {
-			s.End(idem.StepResult{Verdict: idem.Unavailable, Err: err})
+		for i := range b.intents {
+			b.judged(i, idem.StepResult{Verdict: idem.Unavailable, Err: err})
 		}
 		return b.refuseAll(&idem.RefusedError{Verdict: idem.Unavailable, Err: err})
 	}
-	for i, s := range b.seen {
-		s.End(idem.StepResult{Verdict: answers[i].Verdict, Err: refusalIn(answers[i].Err), Handler: b.handler})
+	for i := range b.intents {
+		b.judged(i, idem.StepResult{Verdict: answers[i].Verdict, Err: refusalIn(answers[i].Err), Handler: b.handler, Waited: b.waited})
 	}
 	if b.plan.policy.Atomic == idem.Yes {
 		if i := inTheWay(answers); i >= 0 {
@@ -153,9 +154,7 @@ func (b *itemBatch) do() *Reply {
 // of them.
 func (b *itemBatch) endAbruptly() {
 	for _, at := range b.won {
-		if at.Index < len(b.seen) {
-			b.seen[at.Index].End(idem.StepResult{Verdict: at.Claim.Verdict(), Err: errAbrupt, Handler: b.handler})
-		}
+		b.judged(at.Index, idem.StepResult{Verdict: at.Claim.Verdict(), Err: errAbrupt, Handler: b.handler})
 	}
 }
 
@@ -166,9 +165,9 @@ func (b *itemBatch) run(ctx context.Context, won []idem.Item) []idem.Answer[*Rep
 		items[i] = Item{Index: at.Index, Body: b.bodies[at.Index], Claim: at.Claim}
 	}
 	began := b.plan.flow.Guard.Now()
+	defer func() { b.handler = b.plan.flow.Guard.Now().Sub(began) }() // of a panic, too
 	b.won = won
 	given := b.handle(ctx, b.r, items)
-	b.handler = b.plan.flow.Guard.Now().Sub(began)
 	answers := make([]idem.Answer[*Reply], min(len(given), len(won)))
 	for i := range answers {
 		answers[i].Value, answers[i].Err = given[i].reply(), given[i].Err

@@ -158,7 +158,7 @@ func (b *itemBatch) named(item json.RawMessage) named {
 // observe starts the observer's step of each item.
 func (b *itemBatch) observe() {
 	for i := range b.intents {
-		b.intents[i].Judged = true
+		b.intents[i].Judged, b.intents[i].Waited = true, &b.waited
 	}
 	guard := b.plan.flow.Guard
 	if !guard.Watches(idem.StepAnswer) {
@@ -167,6 +167,16 @@ func (b *itemBatch) observe() {
 	b.seen = make([]idem.Ending, len(b.intents))
 	for i := range b.seen {
 		_, b.seen[i] = guard.Observe(b.r.Context(), idem.Step{Kind: idem.StepAnswer, Operation: b.plan.policy.Operation, Source: b.intents[i].Source})
+	}
+}
+
+// judged tells the observer and the log what became of one item.
+func (b *itemBatch) judged(i int, r idem.StepResult) {
+	if b.seen != nil {
+		b.seen[i].End(r)
+	}
+	if log, ctx := b.plan.flow.Guard.Logger(), b.r.Context(); log.Enabled(ctx, slog.LevelDebug) {
+		logJudged(log, ctx, b.plan.policy.Operation, r.Verdict)
 	}
 }
 

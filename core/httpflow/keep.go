@@ -75,14 +75,16 @@ func (k *keeper) keep(r *Reply, x Exchange, limit int64) {
 }
 
 // The deny-list: hop-by-hop fields, what the server computes anew, and what was
-// meant for one client or one moment.
+// meant for one client or one moment: a trace, in the headers of W3C, Zipkin,
+// Jaeger and the clouds, is of one exchange.
 var (
 	notKept = [...]string{
 		"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Date", "Age", "Set-Cookie", "Www-Authenticate", "Server-Timing",
-		"Traceparent", "X-Request-Id", StatusHeader, ReplayedHeader,
+		"Traceparent", "Tracestate", "Traceresponse", "Baggage", "B3", "Uber-Trace-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context",
+		"X-Request-Id", StatusHeader, ReplayedHeader,
 	}
-	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "Access-Control-", http.TrailerPrefix}
+	notKeptPrefixes = [...]string{"Proxy-", "Ratelimit-", "Access-Control-", "X-B3-", http.TrailerPrefix}
 )
 
 func isKept(name string) bool {

@@ -88,7 +88,9 @@ type judgement struct {
 
 	observed idem.Ending
 	watched  bool
-	handler  time.Duration
+	began    time.Time     // the handler
+	handler  time.Duration // how long that took
+	waited   time.Duration // for another owner's
 
 	enter func(context.Context) (*Reply, error) // run, bound once
 }
@@ -291,7 +293,7 @@ func (j *judgement) verify() (ok bool, err error) {
 
 // do claims, runs, settles and answers, or says why not.
 func (j *judgement) do() error {
-	j.intent.Judged = true
+	j.intent.Judged, j.intent.Waited = true, &j.waited
 	reply, verdict, err := idem.Do(j.ctx, j.plan.flow.Guard, j.intent, idem.Codec[*Reply](codec{&j.answer}), j.enter)
 	if j.entered != nil {
 		j.verdict = verdict
@@ -322,18 +324,22 @@ func (j *judgement) run(ctx context.Context) (*Reply, error) {
 	if !idem.Recorded(ctx) {
 		j.x.Mark(idem.Unprotected) // what leaves before it has ended says so, too
 	}
-	var begin time.Time
 	if j.watched {
-		begin = j.plan.flow.Guard.Now()
+		j.began = j.plan.flow.Guard.Now()
 	}
 	reply := j.answer.empty()
 	err := j.x.Run(ctx, j.plan.policy.MaxKeptBody, reply)
 	j.running = false
 	j.kept.keep(reply, j.x, j.plan.policy.MaxKeptBody)
-	if j.watched {
-		j.handler = j.plan.flow.Guard.Now().Sub(begin)
-	}
+	j.handled()
 	return reply, err
+}
+
+// handled takes down how long the handler took.
+func (j *judgement) handled() {
+	if j.watched {
+		j.handler = j.plan.flow.Guard.Now().Sub(j.began)
+	}
 }
 
 // giveBack gives the handler the body that was read.

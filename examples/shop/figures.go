@@ -36,10 +36,13 @@ type figures struct {
 	done chan struct{}
 }
 
-// The charts show ten minutes.
+// The figures are those of the last five minutes, as most alert rules look at them,
+// and the charts show ten of such; so readings of fifteen are kept.
 const (
 	momentEvery = 5 * time.Second
-	momentsKept = 120
+	figuresOf   = 5 * time.Minute
+	chartOf     = 10 * time.Minute
+	momentsKept = int((figuresOf + chartOf) / momentEvery)
 )
 
 // shopCensus is how many records the shop counts at a time: all it ever has.
@@ -104,7 +107,7 @@ func (f *figures) note() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.past = append(f.past, readingOf(families)); len(f.past) > momentsKept {
+	if f.past = append(f.past, readingOf(families, time.Now())); len(f.past) > momentsKept {
 		f.past = f.past[1:]
 	}
 }
@@ -116,7 +119,7 @@ func (f *figures) moments() []reading {
 	defer f.mu.Unlock()
 	list := append([]reading(nil), f.past...)
 	if err == nil {
-		list = append(list, readingOf(families))
+		list = append(list, readingOf(families, time.Now()))
 	}
 	return list
 }
@@ -151,6 +154,7 @@ func (s *shop) showMetrics(*request) reply {
 
 // reading is what the golden figures are made of, counted since the shop opened.
 type reading struct {
+	at                    time.Time
 	issued, refusedTokens float64
 	requests, refused     float64
 	ages, aged            float64
@@ -163,7 +167,16 @@ var refusals = map[string]bool{
 	"missing": true, "malformed": true, "foreign": true, "unavailable": true,
 }
 
-func readingOf(families []*dto.MetricFamily) (m reading) {
+// since is what was counted after an earlier reading.
+func (m reading) since(was reading) reading {
+	return reading{
+		m.at, m.issued - was.issued, m.refusedTokens - was.refusedTokens, m.requests - was.requests, m.refused - was.refused,
+		m.ages - was.ages, m.aged - was.aged, m.runs - was.runs, m.abnormal - was.abnormal,
+	}
+}
+
+func readingOf(families []*dto.MetricFamily, now time.Time) (m reading) {
+	m.at = now
 	for _, family := range families {
 		for _, one := range family.GetMetric() {
 			label := map[string]string{}

@@ -27,74 +27,113 @@ type health struct {
 // threshold. Those of the alert rules (telemetry/alerts) are the same.
 type golden struct {
 	Name, Means, Value, Threshold string
-	Any, Good                     bool   // there is a value; it is on the right side
+	Says, Tone                    string // of the value and the threshold: good, bad or idle
 	Points                        string // of the chart's line, in a box of 240 by 60
-	Limit, Last                   int    // the heights of the threshold's line in it, and of the newest point
+	X, Y                          int    // of the newest of them
+	Limit                         int    // the height of the threshold's line
+	Line                          string // what that line is at
+	LineAt                        int    // and where that stands
 }
 
-// figure is how a golden figure is made.
+// figure is how a golden figure is made. Its chart goes from bottom to top, so
+// that what is on the wrong side of the threshold can be seen to be.
 type figure struct {
 	name, means string
 	threshold   float64
 	atLeast     bool // good is at or above the threshold; else at or below
-	top         float64
-	of          func(reading) (float64, bool) // false: nothing happened yet
-	words       func(float64) string
+	bottom, top float64
+	of          func(reading) (float64, bool) // false: nothing happened
+	words       func(v float64, digits int) string
 }
 
 func share(part, of float64) (float64, bool) {
-	if of == 0 {
+	if of <= 0 {
 		return 0, false
 	}
 	return part / of, true
 }
 
-func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+func percent(v float64, digits int) string { return fmt.Sprintf("%.*f %%", digits+1, 100*v) }
+
+func seconds(v float64, digits int) string { return fmt.Sprintf("%.*f s", digits, v) }
 
 var goldenFigures = []figure{
-	{"Issue success", "Of the tokens asked for, how many were issued.", 0.995, true, 1,
+	{"Issue success", "Of the tokens asked for, how many were issued.", 0.995, true, 0.95, 1,
 		func(m reading) (float64, bool) { return share(m.issued-m.refusedTokens, m.issued) }, percent},
-	{"Refusal rate", "Of the judged requests, how many were turned away.", 0.05, false, 0.2,
+	{"Refusal rate", "Of the judged requests, how many were turned away.", 0.05, false, 0, 0.2,
 		func(m reading) (float64, bool) { return share(m.refused, m.requests) }, percent},
-	{"Token age", "How old tokens are on average when they are used.", 180, false, 300,
-		func(m reading) (float64, bool) { return share(m.ages, m.aged) }, func(v float64) string { return fmt.Sprintf("%.0f s", v) }},
-	{"Abnormal releases", "Of the runs, how many failed and were released: not by a refusal of the form.", 0.01, false, 0.05,
+	{"Token age", "How old tokens are on average when they are used.", 180, false, 0, 300,
+		func(m reading) (float64, bool) { return share(m.ages, m.aged) }, seconds},
+	{"Abnormal releases", "Of the runs, how many failed and were released, not by a refusal of the form.", 0.01, false, 0, 0.05,
 		func(m reading) (float64, bool) { return share(m.abnormal, m.runs) }, percent},
 }
 
-// goldens are the figures of a list of moments, the newest last.
+// goldens are the figures by a list of readings, the newest last.
 func goldens(list []reading) []golden {
 	out := make([]golden, 0, len(goldenFigures))
 	for _, f := range goldenFigures {
-		g := golden{Name: f.name, Means: f.means, Value: "–", Limit: height(f.threshold, f.top)}
-		if g.Threshold = "at most " + f.words(f.threshold); f.atLeast {
-			g.Threshold = "at least " + f.words(f.threshold)
-		}
-		var points []string
-		for i, m := range list {
-			v, any := f.of(m)
-			if !any {
-				continue
-			}
-			x := 240
-			if len(list) > 1 {
-				x = 240 * i / (len(list) - 1)
-			}
-			g.Last = height(v, f.top)
-			points = append(points, fmt.Sprintf("%d,%d", x, g.Last))
-			g.Any, g.Value, g.Good = true, f.words(v), v <= f.threshold
-			if f.atLeast {
-				g.Good = v >= f.threshold
-			}
-		}
-		g.Points = strings.Join(points, " ")
-		out = append(out, g)
+		out = append(out, f.by(list))
 	}
 	return out
 }
 
+// by makes the figure. A moment at which nothing had happened for so long has none.
+func (f *figure) by(list []reading) golden {
+	g := golden{Name: f.name, Means: f.means, Value: "–", Says: "nothing yet", Tone: "idle", Limit: f.height(f.threshold), Line: f.words(f.threshold, 0)}
+	g.Threshold, g.LineAt = "at most "+g.Line, g.Limit-4
+	if f.atLeast {
+		g.Threshold = "at least " + g.Line
+	}
+	if g.LineAt < 10 {
+		g.LineAt = g.Limit + 12
+	}
+	var points []string
+	var was reading // the newest that is five minutes older, none before the shop opened
+	older := 0
+	for i, m := range list {
+		for ; older < i && m.at.Sub(list[older].at) >= figuresOf; older++ {
+			was = list[older]
+		}
+		ago := list[len(list)-1].at.Sub(m.at)
+		v, any := f.of(m.since(was))
+		if !any {
+			if g.Tone != "idle" {
+				g.Value, g.Says, g.Tone = "–", "nothing lately", "idle"
+			}
+			continue
+		}
+		g.Value, g.Says, g.Tone = f.says(v)
+		if ago <= chartOf {
+			g.X, g.Y = 240-int(240*ago/chartOf), f.height(v)
+			points = append(points, fmt.Sprintf("%d,%d", g.X, g.Y))
+		}
+	}
+	g.Points = strings.Join(points, " ")
+	return g
+}
+
+// says puts a value into words: as exactly as it takes to tell it from a threshold
+// that it is past.
+func (f *figure) says(v float64) (value, says, tone string) {
+	value = f.words(v, 0)
+	switch {
+	case f.atLeast && v < f.threshold:
+		says = "under the line"
+	case !f.atLeast && v > f.threshold:
+		says = "over the line"
+	default:
+		return value, "good", "good"
+	}
+	for digits := 1; digits < 4 && value == f.words(f.threshold, digits-1); digits++ {
+		value = f.words(v, digits)
+	}
+	return value, says, "bad"
+}
+
 // height is where a value stands in a chart of 60, counted from above.
-func height(v, top float64) int { return 60 - int(60*min(max(v/top, 0), 1)) }
+func (f *figure) height(v float64) int {
+	return 60 - int(60*min(max((v-f.bottom)/(f.top-f.bottom), 0), 1)+0.5)
+}
 
 // showHealth shows the four golden figures. It needs no script.
 func (s *shop) showHealth(*request) reply {

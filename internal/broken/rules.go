@@ -243,4 +243,8 @@ var Rules = []Entry{
 	{P10CodecUnsettled, "P10-codec-unsettled", "core", "TestP10_ACodecThatPanicsLeavesNoClaimBehind", "a codec's panic leaves the claim to be renewed"},
 	{S8MarksInAnyOrder, "S8-marks-in-any-order", "core", "TestS8_MarksOfManyWaitForNobodyInACircle", "claims are marked together as often and in the order that they were given"},
 	{S8GivenBackOneByOne, "S8-given-back-one-by-one", "core", "TestS8_WhatCannotBeStartedIsGivenBackTogether", "items that cannot be started are given back one after the other"},
+	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_NothingIsMixedUpInAStorm", "a claim is used again although a context still leads to it"},
+	{I4AnswerShared, "I4-answer-shared", "core", "TestI1_NothingIsMixedUpInAStorm", "answers of one process share the bytes of the run's own"},
+	{P9RecomputedName, "P9-recomputed-name", "core", "TestI1_NothingIsMixedUpInAStorm", "the record's name is computed anew for each request"},
+	{S8MarkedReleased, "S8-marked-released", "core", "TestI1_NothingIsMixedUpInAStorm", "a marked run is released"},
 }
