@@ -219,8 +219,9 @@ const (
 )
 
 // ownerHears is PROTOCOL P2: what is there is ours as long as it carries our
-// nonce and fence and is PROCESSING or UNCERTAIN, whatever its counter.
-func ownerHears(mine record, done bool, f found) reply {
+// nonce and fence and is PROCESSING or UNCERTAIN, whatever its counter. mine is
+// looked at where it is: a repeat that is answered meanwhile opens its answer.
+func ownerHears(mine *record, done bool, f found) reply {
 	switch {
 	case done:
 		return replyDone

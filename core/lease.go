@@ -254,7 +254,7 @@ func (w *renewing) hear(ctx context.Context, res Result, err error) {
 		return
 	}
 	f := readFound(res)
-	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
+	switch ownerHears(&p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
 		c.accept(p)
 		if w.create {

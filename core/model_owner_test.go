@@ -172,7 +172,7 @@ func (m *leaseModel) hears(mine record, done bool, f found) reply {
 	if m.literal && !done {
 		return replyStale
 	}
-	return ownerHears(mine, done, f)
+	return ownerHears(&mine, done, f)
 }
 
 // hearsRenewal does as Claim.write does after a call. A renewal may still be out

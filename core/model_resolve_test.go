@@ -142,7 +142,8 @@ func (m *resolveModel) calls(s resolveState, step func(string, resolveState)) {
 // settles is one Swap from what the owner knows, as Claim.attempt makes it.
 func (m *resolveModel) settles(s resolveState) resolveState {
 	finds := s.cell.value == m.claim
-	switch ownerHears(m.rec(m.done), finds, m.found(s.cell.value, s.cell.left(s.now))) {
+	done := m.rec(m.done)
+	switch ownerHears(&done, finds, m.found(s.cell.value, s.cell.left(s.now))) {
 	case replyDone:
 		s.cell, s.owner = modelCell{m.done, s.now}, ownerSettled
 		s.won++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -349,4 +350,31 @@ func TestTheReportSaysWhatIsSealed(t *testing.T) {
 			t.Errorf("the report does not say %q:\n%s", says, report)
 		}
 	}
+}
+
+// Given a sealed outcome on its way to the store, when a repeat here is answered from
+// it, which opens its answer, then nobody reads what another is writing (the race
+// detector sees it).
+func TestARepeatMayOpenAnAnswerWhileItIsSettled(t *testing.T) {
+	s := newShelf()
+	g := guardOn(t, s, sealedWith(t, 1), policy(func(p *Policy) { p.Lease = time.Minute }))
+	c := won(t, g, testIntent("k"))
+	s.first(1, "settle", fault{refuse: true})
+	_ = c.Complete(context.Background(), Payload{Bytes: []byte(`"answer for ann"`)}) // it is held, and told here
+	var repeats sync.WaitGroup
+	s.script(func(call shelfCall) fault { // on its way again
+		if call.step == "settle" {
+			repeats.Go(func() {
+				if f, have := c.view(); !have || string(f.rec.payload.Bytes) != `"answer for ann"` {
+					t.Errorf("%v, %s", have, f.rec.payload.Bytes)
+				}
+			})
+			return fault{slow: 5 * time.Millisecond}
+		}
+		return fault{}
+	})
+	if _, err := c.attempt(context.Background(), &c.final, time.Minute); err != nil {
+		t.Error(err)
+	}
+	repeats.Wait()
 }

@@ -226,7 +226,7 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 		return
 	}
 	f := readFound(res)
-	switch ownerHears(p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
+	switch ownerHears(&p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
 	case replyDone:
 		if res.Weak {
 			c.mu.Lock()
