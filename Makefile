@@ -23,7 +23,7 @@ test: ## run every test of every module and of idem.js, and say what ran and wha
 race: ## run Go tests only, with the race detector: make race PKG=./core/... RUN=TestP3
 	@$(GO) run ./internal/summary -only go $(if $(RUN),-run '$(RUN)') $(PKG)
 
-drill: ## run the long drills at full length (hours on a small machine): make drill RUN=TestStorm
+drill: ## run the long drills at full length (hours on a small machine): make drill RUN=TestDrill
 	@$(GO) run ./internal/summary -drill $(if $(RUN),-run '$(RUN)') $(PKG)
 
 fuzz: ## fuzz each parser for 20 s: make fuzz PKG=./core TARGET=FuzzParseKey TIME=5m

@@ -168,7 +168,6 @@ func (c *Claim) abandon() {
 	c.run.end(context.Canceled)
 	c.g.running.end(c.id.name, c)
 	c.g.running.leave(c.id.name)
-	c.g.counts.unknown.Add(1)
 	c.g.janitor.mend(c, c.rec, c.meant)
 }
 

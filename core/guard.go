@@ -148,7 +148,7 @@ type counters struct {
 type Stats struct {
 	Recreated int64 // settles or renewals that found nothing: the store lost the claim
 	Stale     int64 // settles or renewals that found another's claim
-	Unknown   int64 // claims whose outcome stayed unknown and went to the janitor
+	Unknown   int64 // claims that went to the janitor: their outcome stayed unknown, or they came too late to be run
 	Mended    int64 // of those, the ones the janitor has dealt with
 	Pending   int64 // settles being kept up in the background now
 	Open      int64 // runs without a record, because the store was out of reach and the policy open

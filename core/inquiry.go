@@ -237,7 +237,6 @@ func (q *inquiry) heardClaim(res Result, err error) {
 	case c.opens(found{}):
 		c.open(q.mine, q.op.Old)
 	default:
-		c.g.counts.unknown.Add(1)
 		c.g.janitor.mend(c, q.mine, q.op.Old)
 	}
 }

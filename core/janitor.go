@@ -65,8 +65,10 @@ func newJanitor(g *Guard) *janitor {
 	return j
 }
 
-// mend takes over a claim of unknown outcome.
+// mend takes over a claim that nobody will run: its outcome is unknown, or it came
+// too late.
 func (j *janitor) mend(c *Claim, mine record, meant []byte) {
+	j.g.counts.unknown.Add(1)
 	now := j.g.clock.now()
 	one := &job{name: c.id.name, until: now.Add(mine.retention()), first: now, mine: mine, meant: meant, wakes: c.id.op.wakes(j.g)}
 	if c.audited != nil {

@@ -404,5 +404,8 @@ func TestI11_AClaimWonTooLateIsNotStarted(t *testing.T) {
 		if r, _ := s.record(t); r.state != StateReleased {
 			t.Errorf("a claim that was never started is %s, want it given back", r.state)
 		}
+		if st := g.Stats(); st.Unknown != 1 || st.Mended != 1 {
+			t.Errorf("%d claims went to the janitor, %d were dealt with; want one of one", st.Unknown, st.Mended)
+		}
 	})
 }

@@ -102,6 +102,8 @@ const (
 	S9RefusedOneByOne
 	S8JanitorKeepsOn
 	I4JudgementKept
+	S9WaitHeardByAll
+	S9WaitByTheFirst
 	I4AnswerShared
 	I1IdentityLent
 	P7LateRunKept
@@ -237,6 +239,8 @@ var Rules = []Entry{
 	{AuditDropsUnseen, "audit-drops-unseen", "audit", "TestAuditDropsAreSeen", "audit events are dropped without a count"},
 	{I1ClaimUsedAgain, "I1-claim-used-again", "core", "TestI1_AContextReachesNoRunButItsOwn", "a claim is used again although a context still leads to it"},
 	{I4JudgementKept, "I4-judgement-kept", "core/httpflow", "TestI4_NothingOfARequestGetsIntoAnother", "the body of one request is taken for that of the next"},
+	{S9WaitHeardByAll, "S9-wait-heard-by-all", "stores/redisstore", "TestS9_OnlyAClaimHearsItsWait", "what leaves with a claim that waits for replicas is told what became of the wait"},
+	{S9WaitByTheFirst, "S9-wait-by-the-first", "stores/redisstore", "TestS9_AClaimWaitsInAnyBatch", "whether a claim in a batch waits for replicas is decided by the batch's first operation"},
 	{I4AnswerShared, "I4-answer-shared", "core", "TestI4_AnAnswerIsItsCallersToChange", "answers of one process share the bytes of the run's own"},
 	{I1IdentityLent, "I1-identity-lent", "core", "TestI1_AnAuthorizerHoldsNoIdentity", "whoever is asked about a force is told the identity of a claim that is used again"},
 	{P7LateRunKept, "P7-late-run-kept", "core", "TestP7_ARunThatBeginsWhenCloseHasGivenUpFindsItsContextEnded", "a run that begins when Close has given up goes on for ever"},

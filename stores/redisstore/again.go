@@ -37,18 +37,19 @@ type repeat struct {
 
 // again sends by their text what a node refused, all in one exchange, and fills in
 // what came of it.
-func (s *Store) again(ctx context.Context, node *redis.Client, sync bool, repeats []repeat) {
+func (s *Store) again(ctx context.Context, node *redis.Client, repeats []repeat) {
 	if len(repeats) > 1 && broken.Is(broken.S9RefusedOneByOne) {
 		for i := range repeats {
-			s.again(ctx, node, sync, repeats[i:i+1])
+			s.again(ctx, node, repeats[i:i+1])
 		}
 		return
 	}
 	x := newExchange()
 	for _, r := range repeats {
 		if r.what&unmadeOp != 0 {
-			x.sync = sync
+			sync := s.waits(ctx, r.op)
 			x.add(ctx, s.textWords(r.op, sync)...)
+			x.sync, x.cmds[len(x.cmds)-1].sync = x.sync || sync, sync
 		}
 		if r.what&unmadeEntry != 0 {
 			x.add(ctx, entryWords(r.op, "EVAL", entryScriptNow().text)...)
@@ -67,7 +68,7 @@ func (s *Store) again(ctx context.Context, node *redis.Client, sync bool, repeat
 		if r.what&unmadeOp != 0 {
 			t := s.heard(ctx, node, x, at)
 			journaled := r.result.Journaled
-			r.result.Result, r.result.Err = s.scripted(ctx, t, r.op, sync)
+			r.result.Result, r.result.Err = s.scripted(ctx, t, r.op)
 			if errors.Is(r.result.Err, errRefused) {
 				r.result.Err = refusal(t.text) // by its text, too
 			}
@@ -83,9 +84,9 @@ func (s *Store) again(ctx context.Context, node *redis.Client, sync bool, repeat
 }
 
 // oneAgain is again for an operation that was sent alone.
-func (s *Store) oneAgain(ctx context.Context, node *redis.Client, sync bool, op *idem.Op, what unmade, r idem.Result) (idem.Result, error) {
+func (s *Store) oneAgain(ctx context.Context, node *redis.Client, op *idem.Op, what unmade, r idem.Result) (idem.Result, error) {
 	result := idem.OpResult{Result: r}
-	s.again(ctx, node, sync, []repeat{{op, what, &result}})
+	s.again(ctx, node, []repeat{{op, what, &result}})
 	return result.Result, result.Err
 }
 

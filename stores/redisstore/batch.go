@@ -116,9 +116,6 @@ func (s *Store) serve(ctx context.Context, seen *sight, ops []idem.Op, sh share,
 func (s *Store) pipe(ctx context.Context, seen *sight, node *redis.Client, ops []idem.Op, which []int, results []idem.OpResult) {
 	x := newExchange()
 	for _, i := range which {
-		x.sync = x.sync || s.waits(ctx, &ops[i])
-	}
-	for _, i := range which {
 		s.put(ctx, x, seen, &ops[i])
 	}
 	if err := s.lane(node).send(ctx, node, x); err != nil {
@@ -137,9 +134,8 @@ func (s *Store) pipe(ctx context.Context, seen *sight, node *redis.Client, ops [
 		}
 		at += s.commandsOf(&ops[i])
 	}
-	sync := x.sync
 	x.free()
 	if len(refused) > 0 {
-		s.again(ctx, node, sync, refused)
+		s.again(ctx, node, refused)
 	}
 }

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -210,3 +211,51 @@ func finishMove(t *testing.T, c *redistest.Cluster, to, name string) {
 
 // sameSlot is another name in the slot of a name.
 func sameSlot(name string) string { return "{" + name + "}:new" }
+
+// Given a cluster of which one master is down, and nobody takes its place, when a
+// process starts, then records on the other masters are served at once, those on the
+// lost one are not, and Ready says so.
+func TestAClusterIsServedWithoutOneOfItsMasters(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, "--cluster-node-timeout", "60000", "--cluster-require-full-coverage", "no")
+	c.Kill(c.Replicas[2])
+	c.Kill(c.Masters[2])
+	s := openCluster(t, c.Masters)
+	served, lost := 0, 0
+	ops := creates("idem:shop:order:create:", 60)
+	for i, r := range s.Apply(t.Context(), ops) {
+		switch there := redistest.Do(t, c.Masters[0], "EXISTS", ops[i].Name); {
+		case r.Err == nil && r.Done:
+			served++
+		case r.Err == nil || r.Done:
+			t.Errorf("%s: %+v", ops[i].Name, r)
+		case there == ":1":
+			t.Errorf("%s lies on a master that is there: %v", ops[i].Name, r.Err)
+		default:
+			lost++
+		}
+	}
+	if served == 0 || lost == 0 {
+		t.Errorf("%d of 60 records were served, %d not", served, lost)
+	}
+	if err := s.Ready(t.Context()); !errors.Is(err, redisstore.ErrUnseen) || !strings.Contains(err.Error(), c.Masters[2]) {
+		t.Errorf("Ready does not say which master is missing: %v", err)
+	}
+	if r := s.Report(); r.NotReady != nil || r.Missing == nil || !strings.Contains(r.String(), "not looked at yet") {
+		t.Errorf("the report: %+v", r)
+	}
+}
+
+// A node that belongs to no cluster yet has nothing to say, and nothing breaks.
+func TestAClusterWithoutSlots(t *testing.T) {
+	addr, _ := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", portOf(redistest.FreeAddr(t)))
+	s := openCluster(t, []string{addr})
+	if r, err := s.Create(t.Context(), "a", []byte("v"), time.Minute); !errors.Is(err, redisstore.ErrUnseen) || r.Done {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
+}

@@ -22,7 +22,8 @@ type command struct {
 	*redis.RawCmd
 	read  bool
 	whole error    // what the driver said of the pipeline
-	wait  *command // the WAIT behind it on the same connection, if there was one
+	sync  bool     // it is a claim, which waits for replicas
+	wait  *command // of a claim that waits: the WAIT behind it on the same connection
 }
 
 func newCommand(ctx context.Context, words ...any) *command {
@@ -71,7 +72,7 @@ const (
 // newExchange, add commands, send it, read the replies, free it.
 type exchange struct {
 	cmds []*command
-	sync bool // a WAIT belongs behind it
+	sync bool // one of them waits for replicas: a WAIT belongs behind them
 
 	// For one that waits in a lane's queue.
 	state    state // guarded by the lane's mutex
@@ -134,6 +135,12 @@ const bigKept = 64 << 10
 
 // free gives an exchange back. Its replies stay valid.
 func (x *exchange) free() {
+	x.empty()
+	exchanges.Put(x)
+}
+
+// empty lets go of all that an exchange holds.
+func (x *exchange) empty() {
 	if cap(x.kept) > bigKept {
 		x.kept = nil
 	}
@@ -145,7 +152,6 @@ func (x *exchange) free() {
 	clear(x.cmds)
 	x.cmds, x.kept, x.sync = x.cmds[:0], x.kept[:0], false
 	x.state, x.deadline, x.since = mine, time.Time{}, time.Time{}
-	exchanges.Put(x)
 }
 
 // add appends a command.

@@ -9,8 +9,8 @@ func (s *Store) ClaimByScript() {
 	s.seen.Store(&seen)
 }
 
-// SwapSHA is the name of the script of a Swap on a server.
-var SwapSHA = swapScript.sha
+// SwapSHA is the name of the script of a Swap on a server, SwapText what it says.
+var SwapSHA, SwapText = swapScript.sha, swapScript.text
 
 // DropConnections has the store dial anew: it opens a second client in place of
 // the first.

@@ -71,6 +71,28 @@ func TestAServerThatForgotIFEQ(t *testing.T) {
 	found(t, "without", "Load", "3")(s.Load(t.Context(), "a"))
 }
 
+// Given a server that no longer takes NX with GET (a failover to an older one), then
+// a claim is made by the script, and no client sees an error; once that is known it
+// costs no second exchange.
+func TestAServerThatForgotNXWithGET(t *testing.T) {
+	addr := redistest.Server(t)
+	redistest.Flush(t, addr)
+	proxy := redistest.NewProxy(t, addr)
+	s := open(t, proxy.Addr())
+	done(t, "with it", "Create")(s.Create(t.Context(), "a", []byte("1"), time.Minute))
+	proxy.Rewrite(redistest.Before7)
+	for i, r := range s.Apply(t.Context(), append(creates("n", 3), idem.Op{Kind: idem.OpCreate, Name: "a", Value: []byte("2"), TTL: time.Minute})) {
+		if r.Err != nil || r.Done != (i < 3) || i == 3 && string(r.Value) != "1" {
+			t.Errorf("without, %d of a batch: %+v", i, r)
+		}
+	}
+	before := s.Stats().Flushes
+	done(t, "without", "Create")(s.Create(t.Context(), "b", []byte("1"), time.Minute))
+	if n := s.Stats().Flushes - before; n != 1 || s.Report().ClaimBy != "script" {
+		t.Errorf("the next claim took %d exchanges; claims go by %s", n, s.Report().ClaimBy)
+	}
+}
+
 // A real twemproxy before two real servers: scripts and polling, the host's clock.
 func TestContractThroughTwemproxy(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,6 @@ func (s *Store) Indexed(ctx context.Context, index string, e idem.IndexEntry, tt
 		return s.indexedBeside(ctx, index, e, ttl, op)
 	}
 	x := newExchange()
-	x.sync = s.waits(ctx, &op)
 	entry := entryCommands(index, []idem.IndexEntry{e}, ttl)
 	for _, words := range entry {
 		x.add(ctx, words...)

@@ -98,7 +98,7 @@ func barred(r reply) error {
 		return nil
 	}
 	switch code(r.text) {
-	case "LOADING", "MASTERDOWN", "CLUSTERDOWN":
+	case "LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY":
 		return refusal(r.text)
 	case "NOAUTH", "WRONGPASS":
 		return fmt.Errorf("%w: %w", ErrUnfit, refusal(r.text))
@@ -130,5 +130,5 @@ func entry(err error) error {
 func (s *Store) tryClaim(ctx context.Context) (byScript bool, err error) {
 	const name = "idem:probe"
 	r, err := s.call(ctx, name, "SET", name, "", "NX", "GET", "PX", 1)
-	return r.kind == failure && strings.Contains(string(r.text), "syntax"), err
+	return r.kind == failure && syntax(r.text), err
 }

@@ -53,8 +53,10 @@ func (l *lane) send(ctx context.Context, node *redis.Client, x *exchange) error 
 		l.flying++
 		l.mu.Unlock()
 		began := time.Now()
+		// Deferred: where a hook of Options.Instrument panics, and somebody recovers
+		// from it, the lane goes on.
+		defer func() { l.land(Flush{Calls: 1, Commands: len(x.cmds), Took: time.Since(began)}) }()
 		l.fly(untimed(ctx), node, x.cmds, x.sync)
-		l.land(Flush{Calls: 1, Commands: len(x.cmds), Took: time.Since(began)})
 		return nil
 	}
 	if l.waiting+len(x.cmds) > l.crowd && l.waiting > 0 {
@@ -115,7 +117,12 @@ func ending(ctx context.Context) (over <-chan struct{}, timed bool) {
 func (l *lane) leave(x *exchange, why error) error {
 	l.mu.Lock()
 	was := x.state
-	if was != delivered {
+	switch was {
+	case queued: // it is the queue's now, and need not hold what will not be sent
+		l.waiting -= len(x.cmds)
+		x.empty()
+		x.state = left
+	case sent:
 		x.state = left
 	}
 	l.mu.Unlock()
@@ -187,16 +194,16 @@ func (l *lane) take(load []*exchange) ([]*exchange, *redis.Client, Flush) {
 	now := time.Now()
 	n, commands := 0, 0
 	for _, x := range l.queue {
+		if x.state == left {
+			n++
+			x.free()
+			continue
+		}
 		if commands += len(x.cmds); commands > l.size && len(load) > 0 {
 			break
 		}
 		n++
 		l.waiting -= len(x.cmds)
-		if x.state == left {
-			commands -= len(x.cmds)
-			x.free()
-			continue
-		}
 		x.state = sent
 		waited := now.Sub(x.since)
 		f.Waited += waited
@@ -233,7 +240,8 @@ func (l *lane) deliver(load []*exchange, f Flush) {
 }
 
 // fly makes a flight. One WAIT at the end serves all claims in it: it waits for
-// everything that this connection wrote before.
+// everything that this connection wrote before. What leaves with them and is none
+// hears nothing of it: a settle that is written is written, whatever replicas do.
 func (l *lane) fly(ctx context.Context, node *redis.Client, cmds []*command, sync bool) {
 	if !sync {
 		fly(ctx, node, cmds)
@@ -241,7 +249,9 @@ func (l *lane) fly(ctx context.Context, node *redis.Client, cmds []*command, syn
 	}
 	wait := newCommand(ctx, l.wait...)
 	for _, c := range cmds {
-		c.wait = wait
+		if c.sync || broken.Is(broken.S9WaitHeardByAll) {
+			c.wait = wait
+		}
 	}
 	fly(ctx, node, append(cmds[:len(cmds):len(cmds)], wait))
 }

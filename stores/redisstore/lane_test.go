@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/go-idem/idem/internal/redistest"
 	"github.com/go-idem/idem/stores/redisstore"
 )
@@ -20,7 +22,14 @@ import (
 func jammed(t *testing.T, change ...func(*redisstore.Options)) (s *redisstore.Store, m string, resume func(), first chan error) {
 	t.Helper()
 	m = redistest.Miniredis(t).Addr()
-	proxy := redistest.NewProxy(t, m)
+	s, _, resume, first = jam(t, m, change...)
+	return s, m, resume, first
+}
+
+// jam is jammed before a server of the test's own choice.
+func jam(t *testing.T, addr string, change ...func(*redisstore.Options)) (s *redisstore.Store, proxy *redistest.Proxy, resume func(), first chan error) {
+	t.Helper()
+	proxy = redistest.NewProxy(t, addr)
 	s = open(t, proxy.Addr(), append([]func(*redisstore.Options){unhurried, func(o *redisstore.Options) { o.Pipelines = 1 }}, change...)...)
 	resume = proxy.Stall()
 	first = make(chan error, 1)
@@ -29,7 +38,7 @@ func jammed(t *testing.T, change ...func(*redisstore.Options)) (s *redisstore.St
 		first <- err
 	}()
 	eventually(t, "the pipeline under way", func() bool { return s.Stats().Flying == 1 })
-	return s, m, resume, first
+	return s, proxy, resume, first
 }
 
 func waits(t *testing.T, s *redisstore.Store, n int) {
@@ -128,6 +137,9 @@ func TestS9_ACallerMayLeaveTheQueue(t *testing.T) {
 			t.Errorf("a caller that left: %v", err)
 		}
 	}
+	if st := s.Stats(); st.Waiting != 0 {
+		t.Errorf("all have left, and %d commands are said to wait", st.Waiting)
+	}
 	resume()
 	if err := <-first; err != nil {
 		t.Fatal(err)
@@ -198,6 +210,27 @@ func TestAQueueEndsSomewhere(t *testing.T) {
 	all.Wait()
 }
 
+// Those who have left take nobody's place in the queue.
+func TestAQueueIsOfThoseWhoWait(t *testing.T) {
+	s, _, resume, first := jammed(t)
+	s.Crowd(2)
+	for range 4 {
+		if _, err := s.Create(briefly(t, 5*time.Millisecond), "left", []byte("v"), time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who left is told: %v", err)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 2 {
+		all.Go(func() {
+			done(t, "within the limit", "Create")(s.Create(briefly(t, 5*time.Second), fmt.Sprint("n", i), []byte("v"), time.Minute))
+		})
+	}
+	waits(t, s, 2)
+	resume()
+	<-first
+	all.Wait()
+}
+
 // Many goroutines at once, some of which leave: whoever is told Done is the only
 // one, and every answer belongs to its call.
 func TestACrowdIsServedOneByOne(t *testing.T) {
@@ -238,4 +271,86 @@ func TestACrowdIsServedOneByOne(t *testing.T) {
 	if st := s.Stats(); st.Largest > 16 {
 		t.Errorf("a pipeline of %d calls, the limit is 16", st.Largest)
 	}
+}
+
+// Given callers who do not know of each other and leave in one pipeline, when it
+// breaks half-way, then those who were answered know, and the others are told that
+// the outcome is unknown, not that nothing was sent: some of it was done.
+func TestS9_APipelineOfManyIsKnownByHalves(t *testing.T) {
+	addr := redistest.Server(t)
+	redistest.Flush(t, addr)
+	s, proxy, resume, first := jam(t, addr)
+	var all sync.WaitGroup
+	for i := range 21 {
+		all.Go(func() {
+			ctx, name := briefly(t, 5*time.Second), fmt.Sprint("n", i)
+			if i == 10 {
+				if r, err := s.Load(ctx, name); err == nil || r.Value != nil {
+					t.Errorf("a look whose reply was lost: %+v, %v", r, err)
+				}
+				return
+			}
+			r, err := s.Create(ctx, name, []byte("v"), time.Minute)
+			switch known := i < 10; {
+			case known && (err != nil || !r.Done):
+				t.Errorf("%s was answered before the line went dead: %+v, %v", name, r, err)
+			case !known && (err == nil || r.Done || errors.Is(err, redisstore.ErrNotSent)):
+				t.Errorf("%s was not answered: %+v, %v", name, r, err)
+			}
+		})
+		waits(t, s, min(i+1, 11)+max(0, i-9)) // one after the other; the look is two
+	}
+	proxy.Lose(1, "GET")
+	resume()
+	if err := <-first; err != nil {
+		t.Errorf("the first: %v", err)
+	}
+	all.Wait()
+	done(t, "afterwards", "Create")(s.Create(t.Context(), "afterwards", []byte("v"), time.Minute))
+	if st := s.Stats(); st.Flying != 0 || st.Waiting != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A hook that panics takes no place among the pipelines under way with it.
+func TestAHookThatPanicsEndsItsFlight(t *testing.T) {
+	var angry atomic.Bool
+	s := open(t, redistest.Miniredis(t).Addr(), func(o *redisstore.Options) {
+		o.Instrument = func(c redis.UniversalClient) error {
+			c.AddHook(panics{&angry})
+			return nil
+		}
+	})
+	angry.Store(true)
+	for range 2 * redisstore.DefaultPipelines {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the hook did not panic")
+				}
+			}()
+			_, _ = s.Create(t.Context(), "a", []byte("v"), time.Minute)
+		}()
+	}
+	angry.Store(false)
+	done(t, "afterwards", "Create")(s.Create(t.Context(), "a", []byte("v"), time.Minute))
+	if st := s.Stats(); st.Flying != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// panics is a hook of the driver that panics while it is angry.
+type panics struct{ angry *atomic.Bool }
+
+func (p panics) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (p panics) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if p.angry.Load() {
+			panic("a hook")
+		}
+		return next(ctx, cmd)
+	}
+}
+func (p panics) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,7 +26,6 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 		return s.lookThenSet(ctx, op)
 	}
 	x := newExchange()
-	x.sync = s.waits(ctx, op)
 	s.put(ctx, x, sight, op)
 	node, err := s.send(ctx, op.Name, x)
 	if err != nil {
@@ -38,7 +36,11 @@ func (s *Store) one(ctx context.Context, op *idem.Op) (idem.Result, error) {
 
 // put adds the commands of an operation to an exchange, and behind it its entry.
 func (s *Store) put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
-	s.putOp(ctx, x, seen, op)
+	sync := s.waits(ctx, op)
+	s.putOp(ctx, x, seen, op, sync)
+	if sync {
+		x.sync, x.cmds[len(x.cmds)-1].sync = true, true
+	}
 	if s.rides(op) {
 		x.add(ctx, entryWords(op, "EVALSHA", entryScriptNow().sha)...)
 	}
@@ -47,8 +49,8 @@ func (s *Store) put(ctx context.Context, x *exchange, seen *sight, op *idem.Op) 
 // wakes tells whether a Swap publishes that it was made.
 func (s *Store) wakes(op *idem.Op) bool { return op.Wake && !s.options.NoPubSub }
 
-func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op) {
-	o, script := x.operands(op), &scriptFor(op, x.sync).sha
+func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op, sync bool) {
+	o, script := x.operands(op), &scriptFor(op, sync).sha
 	switch {
 	case op.Kind == idem.OpLoad:
 		// In this order a record that changes between the two is told with too much
@@ -61,11 +63,11 @@ func (s *Store) putOp(ctx context.Context, x *exchange, seen *sight, op *idem.Op
 		x.add(ctx, second, op.Name)
 	case op.Kind == idem.OpSwap && s.wakes(op):
 		x.add(ctx, "EVALSHA", script, "1", &o.name, &o.old, &o.value, &o.ttl, wakeWord)
-	case op.Kind == idem.OpSwap && seen.swapsAlone && !x.sync:
+	case op.Kind == idem.OpSwap && seen.swapsAlone && !sync:
 		x.add(ctx, "SET", &o.name, &o.value, "IFEQ", &o.old, "GET", "PX", &o.ttl)
 	case op.Kind == idem.OpSwap:
 		x.add(ctx, "EVALSHA", script, "1", &o.name, &o.old, &o.value, &o.ttl)
-	case seen.byScript || x.sync:
+	case seen.byScript || sync:
 		x.add(ctx, "EVALSHA", script, "1", &o.name, &o.value, &o.ttl)
 	case broken.Is(broken.P11NoTTL):
 		x.add(ctx, "SET", &o.name, &o.value, "NX", "GET")
@@ -86,10 +88,9 @@ func (s *Store) commandsOf(op *idem.Op) int {
 // at i, sends again what was refused for its form, and frees the exchange.
 func (s *Store) outcome(ctx context.Context, node *redis.Client, x *exchange, i int, op *idem.Op) (idem.Result, error) {
 	r, what, err := s.came(ctx, node, x, i, op)
-	sync := x.sync
 	x.free()
 	if what != 0 {
-		return s.oneAgain(ctx, node, sync, op, what, r)
+		return s.oneAgain(ctx, node, op, what, r)
 	}
 	return r, err
 }
@@ -121,9 +122,13 @@ func (s *Store) done(ctx context.Context, node *redis.Client, x *exchange, i int
 	case t.err != nil:
 		return idem.Result{}, t.err
 	case words[0] == "EVALSHA":
-		return s.scripted(ctx, t, op, x.sync)
+		return s.scripted(ctx, t, op)
 	case op.Kind == idem.OpSwap:
-		return swapped(t.reply, op)
+		r, err := swapped(t.reply, op)
+		if errors.Is(err, errRefused) {
+			s.learn(op)
+		}
+		return r, err
 	}
 	switch t.kind {
 	case nothing:
@@ -131,6 +136,10 @@ func (s *Store) done(ctx context.Context, node *redis.Client, x *exchange, i int
 	case bulk:
 		return idem.Result{Value: t.text}, nil
 	case failure:
+		if syntax(t.text) {
+			s.learn(op)
+			return idem.Result{}, errRefused
+		}
 		return s.refusedCreate(ctx, op.Name, t.reply)
 	}
 	return idem.Result{}, t.unexpected("SET NX GET")
@@ -189,7 +198,7 @@ func swapped(r reply, op *idem.Op) (idem.Result, error) {
 		return idem.Result{Done: true}, nil
 	case r.kind == bulk:
 		return idem.Result{Value: r.text}, nil
-	case r.kind == failure && strings.Contains(string(r.text), "syntax"):
+	case r.kind == failure && syntax(r.text):
 		return idem.Result{}, errRefused
 	}
 	return idem.Result{}, r.unexpected("SET IFEQ GET")
@@ -197,7 +206,7 @@ func swapped(r reply, op *idem.Op) (idem.Result, error) {
 
 // scripted reads the reply of a script. A server that does not know the script has
 // refused the call, not made it.
-func (s *Store) scripted(ctx context.Context, t told, op *idem.Op, sync bool) (idem.Result, error) {
+func (s *Store) scripted(ctx context.Context, t told, op *idem.Op) (idem.Result, error) {
 	switch {
 	case t.err != nil:
 		return idem.Result{}, t.err
@@ -209,7 +218,7 @@ func (s *Store) scripted(ctx context.Context, t told, op *idem.Op, sync bool) (i
 		return idem.Result{}, nil
 	case t.kind == array && len(t.items) == 2 && t.items[0].kind == bulk && t.items[1].kind == integer:
 		there := idem.Result{Value: t.items[0].text, Left: timeLeft(t.items[1].n)}
-		if sync && string(there.Value) == string(op.Value) {
+		if t.wait != nil && string(there.Value) == string(op.Value) {
 			return s.confirm(there, t.wait) // a claim of our own, written again
 		}
 		return there, nil
@@ -219,11 +228,14 @@ func (s *Store) scripted(ctx context.Context, t told, op *idem.Op, sync bool) (i
 	return idem.Result{}, t.unexpected("a script")
 }
 
-// refusedCreate is a Create that the server refused. A full server refuses before
-// it looks; what is there can still be read, so that repeats of what is done are
+// refusedCreate is a Create that the server refused. A server that is full, that
+// cannot save or that has too few replicas takes no write and says so before it
+// looks; what is there can still be read, so that repeats of what is done are
 // answered while nothing new can begin.
 func (s *Store) refusedCreate(ctx context.Context, name string, r reply) (idem.Result, error) {
-	if code(r.text) != "OOM" {
+	switch code(r.text) {
+	case "OOM", "MISCONF", "NOREPLICAS":
+	default:
 		return idem.Result{}, refusal(r.text)
 	}
 	there, err := s.Load(ctx, name)

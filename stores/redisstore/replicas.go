@@ -20,7 +20,8 @@ import (
 // have not, and the claim is accepted and marked ([idem.Result].Weak: the guard's
 // observer and the record say so), counted in [Stats].Unsynced; or, with OrRefuse, it is refused with [ErrUnsynced], which a
 // guard takes for an unknown outcome: it asks again, and its janitor releases.
-// Renewals and settles do not wait: lost, they leave a claim that is held.
+// Renewals and settles do not wait, and hear nothing of a wait beside them: lost,
+// they leave a claim that is held.
 type WaitReplicas struct {
 	// Replicas is how many must have a claim. 0 waits for none.
 	Replicas int
@@ -54,12 +55,16 @@ func (w WaitReplicas) check() error {
 }
 
 // waits tells whether an operation is a claim that waits: by the step that a guard
-// says it makes its calls for; without a guard it is every Create.
+// says it makes the operation for, or else its calls; without a guard it is every
+// Create.
 func (s *Store) waits(ctx context.Context, op *idem.Op) bool {
 	if s.options.WaitReplicas.Replicas == 0 || op.Kind == idem.OpLoad {
 		return false
 	}
-	step := idem.StoreStep(ctx)
+	step := op.Step
+	if step == "" || broken.Is(broken.S9WaitByTheFirst) {
+		step = idem.StoreStep(ctx)
+	}
 	return step == "claim" || step == "" && op.Kind == idem.OpCreate
 }
 

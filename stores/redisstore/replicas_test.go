@@ -208,3 +208,64 @@ func TestWaitReplicasIsChecked(t *testing.T) {
 		t.Errorf("the report: %s", r)
 	}
 }
+
+// Given a server without a replica, when a claim and a settle of another caller
+// leave in one pipeline, then the claim alone hears what became of its WAIT: what is
+// written and waits for nobody is written.
+func TestS9_OnlyAClaimHearsItsWait(t *testing.T) {
+	addr := redistest.Server(t)
+	for _, refuse := range []bool{true, false} {
+		redistest.Flush(t, addr)
+		redistest.Do(t, addr, "SET", "running", "old", "PX", "60000")
+		redistest.Do(t, addr, "SCRIPT", "LOAD", redisstore.SwapText)
+		s, proxy, resume, first := jam(t, addr, waiting(refuse), func(o *redisstore.Options) { o.WaitReplicas.Timeout = time.Millisecond })
+		before := proxy.Count("WAIT")
+		var both sync.WaitGroup
+		both.Go(func() {
+			r, err := s.Create(briefly(t, 5*time.Second), "claim", []byte("v"), time.Minute)
+			if refuse != errors.Is(err, redisstore.ErrUnsynced) || refuse == r.Weak {
+				t.Errorf("OrRefuse %v: the claim is told %+v, %v", refuse, r, err)
+			}
+		})
+		both.Go(func() {
+			r, err := s.Swap(idem.WithStoreStep(briefly(t, 5*time.Second), "settle"), "running", []byte("old"), []byte("new"), time.Minute)
+			if err != nil || !r.Done || r.Weak {
+				t.Errorf("OrRefuse %v: the settle is told %+v, %v", refuse, r, err)
+			}
+		})
+		waits(t, s, 2)
+		resume()
+		<-first
+		both.Wait()
+		// The first is a claim too; and that one's script, which is not known, once more.
+		if n := s.Stats().Unsynced; n != 2 || proxy.Count("WAIT") == before {
+			t.Errorf("OrRefuse %v: %d claims of two are counted as unsynced", refuse, n)
+		}
+	}
+}
+
+// Given a batch that holds claims and calls that are none, in whatever order, then
+// every claim waits for replicas and nothing else does.
+func TestS9_AClaimWaitsInAnyBatch(t *testing.T) {
+	addr := redistest.Server(t) // it has no replica
+	redistest.Flush(t, addr)
+	s := open(t, addr, waiting(true))
+	redistest.Do(t, addr, "SET", "released", "old", "PX", "60000")
+	redistest.Do(t, addr, "SET", "running", "old", "PX", "60000")
+	ops := []idem.Op{
+		{Kind: idem.OpCreate, Name: "buried", Value: []byte("v"), TTL: time.Minute, Step: "bury"},
+		{Kind: idem.OpLoad, Name: "looked at", Step: "load"},
+		{Kind: idem.OpCreate, Name: "claimed", Value: []byte("v"), TTL: time.Minute, Step: "claim"},
+		{Kind: idem.OpSwap, Name: "released", Old: []byte("old"), Value: []byte("v"), TTL: time.Minute, Step: "claim"},
+		{Kind: idem.OpSwap, Name: "running", Old: []byte("old"), Value: []byte("v"), TTL: time.Minute, Step: "settle"},
+	}
+	for _, first := range []string{"bury", "claim"} { // the step of a batch is that of its first operation
+		for i, r := range s.Apply(idem.WithStoreStep(t.Context(), first), ops) {
+			if refused := errors.Is(r.Err, redisstore.ErrUnsynced); refused != (ops[i].Step == "claim") || !refused && r.Err != nil {
+				t.Errorf("in a batch that begins with a %s, %s (%s): %+v", first, ops[i].Name, ops[i].Step, r)
+			}
+			redistest.Do(t, addr, "DEL", "buried", "claimed")
+			redistest.Do(t, addr, "SET", "released", "old", "PX", "60000")
+		}
+	}
+}

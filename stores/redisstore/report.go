@@ -19,6 +19,9 @@ type Report struct {
 	Servers []string
 	// NotReady is why calls fail at the moment; nil if they do not.
 	NotReady error
+	// Missing is which master of a Cluster did not answer yet since the store was
+	// opened, while others did and serve; nil if all of them have.
+	Missing error
 	// ClaimBy is the command of a claim: "SET NX GET", or "script" before Redis 7 and
 	// where claims wait for replicas. SwapBy is that of every later step: "script", or
 	// "SET IFEQ" where the server has it and nobody is to be woken.
@@ -58,7 +61,7 @@ type Report struct {
 func (s *Store) Report() Report {
 	u, seen, pool := s.options.Universal, s.seen.Load(), s.client.PoolStats()
 	r := Report{
-		Mode: "single", Clock: "the server", Addrs: u.Addrs, NotReady: seen.err,
+		Mode: "single", Clock: "the server", Addrs: u.Addrs, NotReady: seen.err, Missing: seen.missing,
 		ClaimBy: "SET NX GET", SwapBy: "script", EvictionCheckedBy: s.options.EvictionChecked, WaitReplicas: s.options.WaitReplicas,
 		Retries: max(u.MaxRetries, 0), Redirects: u.MaxRedirects,
 		DialTimeout: u.DialTimeout, CallTimeout: s.options.CallTimeout,
@@ -113,6 +116,9 @@ func (r Report) String() string {
 	}
 	if r.NotReady != nil {
 		line("  NOT READY: %v", r.NotReady)
+	}
+	if r.Missing != nil {
+		line("  not looked at yet: %v", r.Missing)
 	}
 	if r.EvictionCheckedBy != "" {
 		line("  eviction checked by %s", r.EvictionCheckedBy)

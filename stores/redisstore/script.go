@@ -3,6 +3,7 @@ package redisstore
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"strings"
 
 	idem "github.com/go-idem/idem/core"
 	"github.com/go-idem/idem/internal/broken"
@@ -66,6 +67,23 @@ return 1`)
 
 // wakeWord is the last word of a Swap that wakes those who watch the name.
 const wakeWord = "wake"
+
+// syntax tells whether a refusal is that of a server which does not know a command
+// in this form: it has refused the call, not made it.
+func syntax(text []byte) bool { return strings.Contains(string(text), "syntax") }
+
+// learn takes note that a server does not know the form in which op was sent: the
+// last look met another one. The next calls are sent by script at once.
+func (s *Store) learn(op *idem.Op) {
+	last := s.seen.Load()
+	seen := *last
+	if op.Kind == idem.OpSwap {
+		seen.swapsAlone = false
+	} else {
+		seen.byScript = true
+	}
+	s.seen.CompareAndSwap(last, &seen) // else somebody has looked just now
+}
 
 // scriptFor is the script of an operation.
 func scriptFor(op *idem.Op, sync bool) *script {

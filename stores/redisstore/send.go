@@ -20,7 +20,7 @@ import (
 type told struct {
 	reply
 	err  error
-	wait *command // the WAIT behind it on the same connection, if there was one
+	wait *command // of a claim that waits: the WAIT behind it on the same connection
 }
 
 // noScript tells whether it was refused because the server does not know the script.
@@ -87,7 +87,7 @@ func (s *Store) heard(ctx context.Context, node *redis.Client, x *exchange, i in
 	if t.kind != failure {
 		return t
 	}
-	return s.follow(ctx, node, x.cmds[i].Args(), x.sync, t)
+	return s.follow(ctx, node, x.cmds[i].Args(), x.cmds[i].sync, t)
 }
 
 // lookAround has the driver read anew which node has what, in its own time, for the
@@ -156,6 +156,7 @@ func (s *Store) sendOn(ctx context.Context, from *redis.Client, words []any, syn
 			return nil, told{err: err}
 		}
 		c := newCommand(ctx, words...)
+		c.sync = sync
 		cmds := []*command{c}
 		if importing {
 			cmds = []*command{newCommand(ctx, "ASKING"), c}

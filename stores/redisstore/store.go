@@ -39,6 +39,10 @@ type Store struct {
 	seen    atomic.Pointer[sight]
 	looking atomic.Bool
 
+	mu     sync.Mutex
+	closed bool
+	looks  sync.WaitGroup // those that go on beside calls
+
 	listener *listener
 }
 
@@ -95,7 +99,12 @@ func (s *Store) UsesStoreStep() bool { return s.options.WaitReplicas.Replicas > 
 // is woken any more.
 func (s *Store) Close() error {
 	s.listener.close()
-	return s.client.Close()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	err := s.client.Close() // which ends what a look waits for
+	s.looks.Wait()
+	return err
 }
 
 // Describe returns the store's limits, and its Report for the guard's. A call's

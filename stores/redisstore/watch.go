@@ -65,7 +65,8 @@ type listener struct {
 	conn     *redis.PubSub
 	started  bool
 	closed   bool
-	down     bool          // the last attempt to connect failed
+	down     bool          // the last attempt to connect failed,
+	tried    time.Time     // and when it did
 	quit     chan struct{} // closed by close
 	idle     time.Time     // since when nobody watches
 }
@@ -79,9 +80,10 @@ type channel struct {
 }
 
 type watch struct {
-	wake  func()
-	ready chan struct{} // closed when the server has confirmed the name
-	heard bool          // ready is closed
+	wake   func()
+	ready  chan struct{} // closed when the server has confirmed the name, or failed
+	heard  bool          // ready is closed
+	failed bool          // there is no connection on which to confirm it
 }
 
 func newListener(s *Store) *listener {
@@ -97,7 +99,9 @@ func (l *listener) count() int {
 func (l *listener) watch(ctx context.Context, name string, wake func()) (stop func(), err error) {
 	w := &watch{wake: wake, ready: make(chan struct{})}
 	l.mu.Lock()
-	if l.closed || l.down {
+	// While somebody watches, the goroutine that listens tries to connect by itself.
+	// When the last has given up it is over, and who comes then tries anew.
+	if l.closed || l.down && (l.started || time.Since(l.tried) < maxRelisten) {
 		l.mu.Unlock()
 		return nil, errNotListening
 	}
@@ -126,7 +130,10 @@ func (l *listener) watch(ctx context.Context, name string, wake func()) (stop fu
 	defer timer.Stop()
 	select {
 	case <-w.ready:
-		return stop, nil
+		if !l.hasFailed(w) {
+			return stop, nil
+		}
+		err = errNotListening
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
@@ -326,11 +333,28 @@ func (l *listener) hear(conn *redis.PubSub) (heard bool) {
 	}
 }
 
-// setDown has new watches fail at once while no connection can be made.
+// setDown has watches fail at once while no connection can be made, those that
+// wait to be confirmed included: they look again instead, from time to time.
 func (l *listener) setDown(down bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.down = down
+	if l.down, l.tried = down, time.Now(); !down {
+		return
+	}
+	for _, c := range l.channels {
+		for w := range c.watches {
+			if !w.heard {
+				w.failed = true
+				w.hear()
+			}
+		}
+	}
+}
+
+func (l *listener) hasFailed(w *watch) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return w.failed
 }
 
 func (l *listener) idled() bool {

@@ -281,3 +281,34 @@ func TestAWakeUpInAClusterIsAMessageToEveryOtherNode(t *testing.T) {
 		}
 	}
 }
+
+// Given a server that is away, when somebody wants to be woken and leaves, then once
+// the server is back those who come are woken again; and nobody who wants to be
+// woken meanwhile is kept waiting for it.
+func TestWatchesComeBackAfterAnOutage(t *testing.T) {
+	proxy := redistest.NewProxy(t, redistest.Miniredis(t).Addr())
+	s := open(t, proxy.Addr(), func(o *redisstore.Options) { o.CallTimeout = 5 * time.Second })
+	resume := proxy.Refuse()
+	for range 3 {
+		began := time.Now()
+		if _, err := s.Watch(t.Context(), "a", func() {}); err == nil {
+			t.Fatal("a watch stands without a server")
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("a watch without a server is refused after %v", took)
+		}
+	}
+	eventually(t, "the end of who listens", func() bool { return !s.Listens() })
+	resume()
+	var woken atomic.Int64
+	eventually(t, "a watch that stands", func() bool {
+		stop, err := s.Watch(briefly(t, time.Second), "a", func() { woken.Add(1) })
+		if err == nil {
+			t.Cleanup(stop)
+		}
+		return err == nil
+	})
+	done(t, "", "Create")(s.Create(t.Context(), "a", []byte("0"), time.Minute))
+	done(t, "", "Swap")(s.Swap(idem.WithWake(t.Context()), "a", []byte("0"), []byte("1"), time.Minute))
+	eventually(t, "a wake-up", func() bool { return woken.Load() > 0 })
+}
