@@ -11,12 +11,12 @@ var swapStatements = []statement{
 		s.finds("a", []byte("two"), sp)
 	}},
 	{says: "Swap sets the time to live from now", holds: func(s *scene) {
-		s.created("a", []byte("one"), 100*s.unit)
+		sp := s.created("a", []byte("one"), 100*s.unit)
 		s.pass(s.unit)
-		_, sp := s.swap(s.here, "a", []byte("one"), []byte("two"), 3*s.unit)
+		sp = s.swapped(s.here, "a", sp, []byte("one"), []byte("two"), 3*s.unit)
 		s.finds("a", []byte("two"), sp)
 		s.pass(s.unit)
-		_, sp = s.swap(s.here, "a", []byte("two"), []byte("three"), 50*s.unit)
+		sp = s.swapped(s.here, "a", sp, []byte("two"), []byte("three"), 50*s.unit)
 		s.finds("a", []byte("three"), sp)
 	}},
 	{says: "Swap from anything else changes nothing and returns what is there", holds: func(s *scene) {

@@ -112,8 +112,11 @@ func TestRecordsAreFoundWhereverTheirSlotIs(t *testing.T) {
 	for _, addr := range c.Masters { // and back again, for the next test
 		redistest.Flush(t, addr)
 	}
+	takeBack(t, first, second, slotOf(t, first, moved))
 	finishMove(t, c, first, moving)
 	finishMove(t, c, first, moved)
+	redistest.Do(t, second, "CLUSTER", "SETSLOT", slotOf(t, second, moving), "STABLE") // nobody moves it any more
+	atOne(t, c)
 }
 
 // A hundred keys over all nodes are one pipeline a node, and no CROSSSLOT.

@@ -23,6 +23,8 @@ func looking(t *testing.T, like func([]string) []string, claimBy, swapBy string)
 		proxy := redistest.NewProxy(t, addr)
 		proxy.Rewrite(like)
 		return through(proxy, func(s *redisstore.Store) idem.Store {
+			// A server that was slow to answer was not looked at when the store was opened.
+			eventually(t, "a look at the server", func() bool { return s.Ready(t.Context()) == nil })
 			if r := s.Report(); r.ClaimBy != claimBy || r.SwapBy != swapBy {
 				t.Errorf("claim by %s, later steps by %s; want %s, %s", r.ClaimBy, r.SwapBy, claimBy, swapBy)
 			}

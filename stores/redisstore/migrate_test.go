@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,16 +174,45 @@ func (m *mover) back() {
 		redistest.Flush(m.t, addr)
 	}
 	for _, slot := range m.moved {
+		takeBack(m.t, m.from, m.to, slot)
 		m.give(slot, m.from)
 	}
-	eventually(m.t, "a cluster at one", func() bool {
-		for _, addr := range m.c.Masters {
-			if !strings.Contains(redistest.Do(m.t, addr, "CLUSTER", "INFO"), "cluster_state:ok") {
+	atOne(m.t, m.c)
+}
+
+// takeBack prepares a node to be given a slot that another has: only who imports a
+// slot takes it with an epoch of its own. With the older one nodes that were not
+// told believe the other, and have it told so.
+func takeBack(t *testing.T, node, from, slot string) {
+	t.Helper()
+	redistest.Do(t, node, "CLUSTER", "SETSLOT", slot, "IMPORTING", nodeID(t, from))
+}
+
+// atOne waits until all nodes of a cluster say the same of who has what.
+func atOne(t *testing.T, c *redistest.Cluster) {
+	t.Helper()
+	eventually(t, "a cluster at one", func() bool {
+		said := map[string]bool{}
+		for _, addr := range slices.Concat(c.Masters, c.Replicas) {
+			said[owners(redistest.Do(t, addr, "CLUSTER", "NODES"))] = true
+			if !strings.Contains(redistest.Do(t, addr, "CLUSTER", "INFO"), "cluster_state:ok") {
 				return false
 			}
 		}
-		return true
+		return len(said) == 1
 	})
+}
+
+// owners are the nodes that have slots, and which, in a reply to CLUSTER NODES.
+func owners(reply string) string {
+	var list []string
+	for line := range strings.Lines(reply) {
+		if words := strings.Fields(line); len(words) > 8 {
+			list = append(list, words[0]+" "+strings.Join(words[8:], " "))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, "\n")
 }
 
 // testNameKey names the records of the tests that look at them.
