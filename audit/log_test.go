@@ -286,6 +286,7 @@ func TestAuditDropsOfABurstAreSaidInTheEnd(t *testing.T) {
 		synctest.Wait()
 		p.set(nil)
 		<-time.After(10 * time.Second)
+		synctest.Wait() // the log is told at that very moment, too
 		for _, want := range []string{`level=ERROR msg="audit sink does not take events"`, "idem.audit.drops=1 ", "idem.audit.drops=47 ", `msg="audit sink takes events again" idem.audit.drops=47`} {
 			if !strings.Contains(said.String(), want) {
 				t.Errorf("%q was not said:\n%s", want, said.String())

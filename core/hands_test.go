@@ -90,9 +90,16 @@ func TestI1_AnAuthorizerHoldsNoIdentity(t *testing.T) {
 			_, _, _ = Do(context.Background(), g, testIntent(fmt.Sprint("another's ", i)), JSON[int](), func(context.Context) (int, error) { return -1, nil })
 		}
 		for i, in := range kept {
-			if got, v, err := Do(context.Background(), g, in, JSON[int](), func(context.Context) (int, error) { return 0, nil }); got != i || v != Replayed || err != nil {
-				t.Fatalf("the intent of %q is answered with %d, %v, %v", in.Key, got, v, err)
-			}
+			func() {
+				defer func() {
+					if p := recover(); p != nil {
+						t.Fatalf("the intent of %q: %v", in.Key, p)
+					}
+				}()
+				if got, v, err := Do(context.Background(), g, in, JSON[int](), func(context.Context) (int, error) { return 0, nil }); got != i || v != Replayed || err != nil {
+					t.Fatalf("the intent of %q is answered with %d, %v, %v", in.Key, got, v, err)
+				}
+			}()
 		}
 	})
 }

@@ -71,7 +71,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 	}
 	a := c.asker()
 	st, verdict := judge(&a, &q.f)
-	if !q.have && (q.look || st == stepAnswer) {
+	if !q.have && (q.look || st == stepAnswer || c.holder() != nil) {
 		st = stepLook
 	}
 	if c.g.audit != nil && st.claims() {
@@ -183,7 +183,12 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	}
 	switch q.st {
 	case stepLook:
-		if err != nil && c.opens(q.f) {
+		if err == nil {
+			break
+		}
+		if f, kept := c.keptHere(); kept {
+			q.f, err = f, nil
+		} else if c.opens(q.f) {
 			c.open(c.fresh(StateProcessing, 0), nil)
 		}
 	case stepCreate, stepTake, stepForce:
@@ -216,11 +221,25 @@ func (q *inquiry) hear(ctx context.Context, res Result, err error) {
 	default:
 		q.have, c.start = true, q.first
 		c.g.open(c.id.name, &q.f)
+		if here := c.holder(); here != nil {
+			here.inPlaceOf(&q.f)
+		}
 		if out := c.out.Load(); out != nil {
 			q.f.shared = true
 			out.saw(q.f, q.first)
 		}
 	}
+}
+
+// keptHere is the outcome that this process holds of a record that cannot be looked
+// at. Under Retake another may have run since and answered otherwise; then the
+// store's word is waited for, unless the policy would rather run again without it.
+func (c *Claim) keptHere() (found, bool) {
+	here := c.holder()
+	if p := c.policy(); here == nil || p.OnCrash == Retake && p.OnOutage != Open {
+		return found{}, false
+	}
+	return here.keeps()
 }
 
 // heardClaim wins the claim, or hands one of unknown outcome to the janitor.

@@ -76,16 +76,19 @@ func (g *Guard) Status(ctx context.Context, in Intent) (Status, error) {
 	if err != nil {
 		return st, err
 	}
-	if c := g.running.at(in.id.name); c != nil {
-		if f, ok := c.view(); ok {
-			return g.told(st, in.id, f), nil
-		}
+	here := g.running.at(in.id.name)
+	if f, ok := here.view(); ok {
+		return g.told(st, in.id, f), nil
 	}
 	res, err := g.ask(ctx, "load", &Op{Kind: OpLoad, Name: in.id.name})
 	if err != nil {
 		return st, &RefusedError{Verdict: Unavailable, Operation: in.Operation, RetryAfter: leastRetry, Err: err}
 	}
-	return g.told(st, in.id, g.read(in.id.name, res)), nil
+	f := g.read(in.id.name, res)
+	if here.holds() {
+		here.inPlaceOf(&f)
+	}
+	return g.told(st, in.id, f), nil
 }
 
 // told is a status with its note.

@@ -84,6 +84,94 @@ func TestP8_NobodyClaimsFromAReleaseThatIsNotWritten(t *testing.T) {
 	})
 }
 
+// Given an outcome that cannot be written, when the lease of its claim is over, then
+// who comes is told what the store says: another process may have run and answered
+// meanwhile. Where nobody has, the outcome stands, and nothing runs again (found by
+// TestProof_EveryHistoryIsLegal).
+func TestP8_WhatIsHeldBeyondItsLeaseIsForTheStoreToSay(t *testing.T) {
+	retake := func(p *Policy) { p.OnCrash = Retake }
+	for name, tc := range map[string]struct {
+		policy         func(*Policy)
+		end            Outcome
+		followed, lost bool // by a run elsewhere; by the store
+		silent         bool
+		want           string
+		verdict        Verdict
+		runs           int
+	}{
+		"another has run":                  {retake, Completes, true, false, false, "there", Replayed, 0},
+		"another has run, ours is a doubt": {retake, Doubts, true, false, false, "there", Replayed, 0},
+		"nobody came":                      {retake, Completes, false, false, false, "here", Replayed, 0},
+		"nobody came, ours is a doubt":     {retake, Doubts, false, false, false, "", Uncertain, 0},
+		"nobody came, and it may be held":  {func(*Policy) {}, Completes, false, false, false, "here", Replayed, 0},
+		"the store lost it":                {retake, Completes, false, true, false, "here", Replayed, 0},
+		"the store is silent":              {retake, Completes, false, false, true, "", Unavailable, 0},
+		"silent, and nobody may come":      {func(*Policy) {}, Completes, false, false, true, "here", Replayed, 0},
+		"silent, and it would run":         {func(p *Policy) { p.OnCrash, p.OnOutage = Retake, Open }, Completes, false, false, true, "here", Replayed, 0},
+		"given back, and nobody came":      {retake, Releases, false, false, false, "again", Executed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf()
+				here, there := guardOn(t, s, policy(tc.policy)), guardOn(t, s, policy(tc.policy))
+				c := won(t, here, testIntent("k"))
+				s.script(only("renew", fault{refuse: true}))
+				pass(c.policy().Lease + time.Second)
+				if tc.followed {
+					if _, v, err := Do(context.Background(), there, testIntent("k"), JSON[string](), func(context.Context) (string, error) { return "there", nil }); v != Executed {
+						t.Fatal(v, err)
+					}
+				}
+				if tc.lost {
+					clear(s.items)
+				}
+				fails := only("settle", fault{refuse: true})
+				if tc.silent {
+					fails = func(shelfCall) fault { return fault{refuse: true} }
+				}
+				s.script(fails)
+				kept, _ := JSON[string]().Encode("here")
+				c.undone(t, tc.end, kept)
+				runs := 0
+				ask := func(g *Guard) (string, Verdict) {
+					got, v, _ := Do(context.Background(), g, testIntent("k"), JSON[string](), func(context.Context) (string, error) { runs++; return "again", nil })
+					return got, v
+				}
+				if got, v := ask(here); got != tc.want || v != tc.verdict {
+					t.Errorf("told %q, %s; want %q, %s", got, v, tc.want, tc.verdict)
+				}
+				st, err := here.Status(context.Background(), testIntent("k"))
+				if want := map[Verdict]State{Replayed: StateSucceeded, Uncertain: StateUncertain, Executed: StateSucceeded}[tc.verdict]; !tc.silent && (st.State != want || err != nil) {
+					t.Errorf("its status is %s, %v; want %s", st.State, err, want)
+				}
+				s.script(nil)
+				pass(time.Minute)
+				if tc.verdict == Unavailable {
+					tc.want, tc.verdict = "here", Replayed
+				} else if tc.verdict == Executed {
+					tc.verdict = Replayed
+				}
+				for _, g := range []*Guard{here, there} {
+					if got, v := ask(g); got != tc.want || v != tc.verdict {
+						t.Errorf("in the end told %q, %s; want %q, %s", got, v, tc.want, tc.verdict)
+					}
+				}
+				if runs != tc.runs {
+					t.Errorf("%d runs more, want %d", runs, tc.runs)
+				}
+			})
+		})
+	}
+}
+
+// undone ends a claim whose lease is over, as its handler would.
+func (c *Claim) undone(t *testing.T, out Outcome, p Payload) {
+	t.Helper()
+	if err := c.settle(context.Background(), out, p, out == Releases); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestP8_AnAnswerIsHeldBackNoLongerThanSettleWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -319,6 +319,8 @@ func (c *Claim) view() (found, bool) {
 		// Not in the store yet. A repeat that claimed from it could be outrun by
 		// our own settle: its claim would land after the janitor had looked for it.
 		return found{}, false
+	case c.told && c.holding && c.outlived():
+		return found{}, false
 	case c.told:
 		return c.outcome()
 	case c.verdict != 0 || c.lost != nil || !c.bare && passed(c.deadline, c.g.clock.now()):
@@ -329,6 +331,53 @@ func (c *Claim) view() (found, bool) {
 		left -= c.lease - c.margin - c.deadline.Sub(c.g.clock.now())
 	}
 	return found{value: c.known, left: max(left, 1), rec: c.rec}, true
+}
+
+// outlived tells whether an outcome that is not written yet may have a successor:
+// once the lease is over another process may have claimed, run and settled (PROTOCOL
+// P8: the record is what a crash leaves). Then it is for the store to say. c.mu is
+// held.
+func (c *Claim) outlived() bool {
+	return !c.bare && passed(c.deadline, c.g.clock.now()) && !broken.Is(broken.P8HeldBeyondLease)
+}
+
+// holder is the claim of this process that holds such an outcome of c's record, nil
+// where none does. A claim that goes ahead found nobody here.
+func (c *Claim) holder() *Claim {
+	if c.ahead {
+		return nil
+	}
+	if here := c.g.running.at(c.id.name); here.holds() {
+		return here
+	}
+	return nil
+}
+
+func (c *Claim) holds() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told && c.holding && c.outlived() && c.final.rec.state != StateReleased
+}
+
+// inPlaceOf puts the outcome that c holds in the place of what a look found: its own
+// claim, or nothing, so that nobody came after it.
+func (c *Claim) inPlaceOf(f *found) {
+	if f.unread != nil || f.value != nil && !f.rec.isOf(c.rec.owner, c.rec.fence) {
+		return
+	}
+	if held, ok := c.keeps(); ok {
+		*f = held
+	}
+}
+
+// keeps is outcome for others.
+func (c *Claim) keeps() (found, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.outcome()
 }
 
 // outcome is what the store says, or will say, of a claim that has ended. None of

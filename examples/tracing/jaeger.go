@@ -39,16 +39,6 @@ type tag struct {
 	Value any    `json:"value"`
 }
 
-// tag returns what a span says under a name, "" where it says nothing.
-func (s *span) tag(name string) string {
-	for _, t := range s.Tags {
-		if t.Key == name {
-			return fmt.Sprint(t.Value)
-		}
-	}
-	return ""
-}
-
 // parent is the id of the span above in the same trace, "" at the top.
 func (s *span) parent() string {
 	for _, r := range s.References {

@@ -46,6 +46,7 @@ const (
 	T6OpenLeft
 	S8SwapReachesRuns
 	P8HeldReleaseClaimed
+	P8HeldBeyondLease
 	S8WaiterLooksFirst
 	S8EachLooks
 	S8OldNewsShared
@@ -165,6 +166,7 @@ var Rules = []Entry{
 	{P13HoldRetaken, "P13-hold-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a lapsed claim is taken over under Hold"},
 	{P13EffectsRetaken, "P13-effects-retaken", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "marked effects are forgotten under Retake"},
 	{I2FenceStands, "I2-fence-stands", "internal/proof", "TestCrash_EveryKeyEndsAsTheTableSays", "a take-over keeps the old fence"},
+	{P8HeldBeyondLease, "P8-held-beyond-lease", "core", "TestP8_WhatIsHeldBeyondItsLeaseIsForTheStoreToSay", "an outcome that is not written is answered from after its lease, whoever has run since"},
 	{P8HeldReleaseClaimed, "P8-held-release-claimed", "core", "TestModelJanitorHeldRelease", "a repeat claims from a release that is not written yet"},
 	{I1TakenEarly, "I1-taken-early", "core", "TestI1_NobodyTakesAClaimBeforeItsLeaseRanOut", "a claim is taken over after half of its lease"},
 	{P5NoDeadline, "P5-no-deadline", "core", "TestI1_NobodyTakesAClaimBeforeItsLeaseRanOut", "an owner never doubts its own claim"},
