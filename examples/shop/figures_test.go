@@ -68,7 +68,7 @@ func TestTheDashboardNamesMetricsThatExist(t *testing.T) {
 	}
 	have := scrape(t, s.url+"/metrics")
 	page := scrape(t, s.url+"/health")
-	for _, want := range []string{"Issue success", "Refusal rate", "Token age", "Abnormal releases", "<polyline points=\"2"} {
+	for _, want := range []string{"Issue success", "Refusal rate", "Token age", "Abnormal releases", "<circle cx=\""} {
 		if !strings.Contains(page, want) {
 			t.Errorf("/health does not show %q", want)
 		}

@@ -22,6 +22,8 @@ const promised = {
   reload: [1, ['executed']]
 }
 
+const endTogether = new Set(['slow-shop', 'two-tabs'])
+
 /** Presses the button of a trouble and gives what the page says in the end. */
 async function press(page, name) {
   await page.locator(`form[data-scene="${name}"] button`).click()
@@ -44,7 +46,10 @@ for (const [name, [orders, came]] of Object.entries(promised)) {
     assert.equal(says, orders === 1 ? 'One order, as it should be.' : `${orders} orders, as it should be.`)
     const now = await tables(page, url)
     assert.equal(now.orders.length, orders)
-    if (Array.isArray(came)) assert.deepEqual(now.requests, came)
+    // Who waited for a run may have its answer before the run's own request is logged.
+    const [first, second, ...rest] = now.requests
+    const told = endTogether.has(name) ? [...[first, second].toSorted(), ...rest] : now.requests
+    if (Array.isArray(came)) assert.deepEqual(told, came)
     else assert.equal(now.requests.at(-1), came)
     assert.equal(await page.locator('#orders tr.fresh').count(), orders, 'the page’s own table shows them')
   })
