@@ -39,11 +39,11 @@ var (
 //     after it ignored. Unquoted it keeps to the same limits, but quotation
 //     marks and commas are allowed, and spaces inside the quotes are kept.
 //
-// A field of more than 4 KiB is malformed whatever it holds. Both spellings of a key are one key. With strict set, only quoted ones are
-// read, as the draft has it. Everything else is an [ErrMalformed] that names
-// the rule broken and never holds the key; an empty or blank key is never taken
-// for an absent one. Two field lines are malformed too: that is for the caller
-// to see.
+// A field of more than 4 KiB is malformed whatever it holds. Both spellings of a key
+// are one key. With strict set, only quoted ones are read, as the draft has it.
+// Everything else is an [ErrMalformed] that names the rule broken and never holds the
+// key; an empty or blank key is never taken for an absent one. Two field lines are
+// malformed too: that is for the caller to see.
 func ParseKey(field string, strict bool) (string, error) {
 	if len(field) > maxKeyField {
 		return "", errKeyField

@@ -365,10 +365,12 @@ func (c *Claim) holds() bool {
 // inPlaceOf puts the outcome that c holds in the place of what a look found: its own
 // claim, or nothing, so that nobody came after it.
 func (c *Claim) inPlaceOf(f *found) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if f.unread != nil || f.value != nil && !f.rec.isOf(c.rec.owner, c.rec.fence) {
 		return
 	}
-	if held, ok := c.keeps(); ok {
+	if held, ok := c.outcome(); ok {
 		*f = held
 	}
 }
