@@ -90,7 +90,7 @@ func newHeldModel(rules heldRules) model[heldState] {
 	m.guard, m.id = modelGuard(p)
 	mine := modelRecord('A', StateProcessing, fenceOfA, janitorLease*modelTick)
 	m.ran = m.of(mine)
-	m.claim = &Claim{g: m.guard, id: m.id, won: true, rec: mine, known: m.bytes[m.ran], start: modelEpoch}
+	m.claim = &Claim{g: m.guard, id: m.id, won: true, rec: mine, known: m.bytes[m.ran], start: modelEpoch, deadline: modelEpoch.Add(janitorLease * modelTick)}
 	m.claim.run = beginRun(m.claim, context.Background())
 	m.target = m.claim.target(Releases, Payload{}, false)
 	m.outcome = m.modelValues.id(m.target.value)
