@@ -220,7 +220,7 @@ func (st *scriptStage) heal() {
 	for len(st.claims) > 0 {
 		st.act("end", 0)
 	}
-	pass(10 * time.Second)
+	pass(40 * time.Second) // the janitor pauses for up to thirty
 	st.late.Wait()
 	st.settled()
 	for _, p := range append(st.past, st.processes[:]...) {
