@@ -101,7 +101,11 @@ func newBed(t testing.TB, h http.HandlerFunc, changes ...func(*setting)) *bed {
 	b.server = httptest.NewServer(served)
 	t.Cleanup(func() {
 		b.server.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		patience := 30 * time.Second
+		if t.Failed() { // what is left undone is why
+			patience = time.Second
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := b.guard.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
