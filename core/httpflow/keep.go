@@ -16,6 +16,8 @@ type keeper struct {
 	before []stoodBefore
 	text   []byte   // of those, one behind the other
 	named  []string // by Connection: hop-by-hop (RFC 9110 section 7.6.1)
+	// replayed: the handler passed on what another server said of its own answer.
+	replayed bool
 }
 
 // stoodBefore is where name and value of a field end in a text.
@@ -39,6 +41,8 @@ func (k *keeper) Field(name, value string) {
 		if !k.stands(name, value) {
 			r.Fields = append(r.Fields, Field{name, value})
 		}
+	case name == ReplayedHeader:
+		k.replayed = true
 	case strings.EqualFold(name, "Connection"):
 		for option := range strings.SplitSeq(value, ",") {
 			k.named = append(k.named, strings.Trim(option, " \t"))

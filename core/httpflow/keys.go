@@ -116,7 +116,12 @@ func (p *plan) keyFromHead(r Request, n *named) {
 
 // trimmed is a field line without the white space around it, which is no part of its
 // value (RFC 9110 section 5.5). Some servers leave it to us.
-func trimmed(line string) string { return strings.Trim(line, " \t") }
+func trimmed(line string) string {
+	if n := len(line); n == 0 || line[0] > ' ' && line[n-1] > ' ' {
+		return line
+	}
+	return strings.Trim(line, " \t")
+}
 
 // malformed is something sent that cannot be read.
 func malformed(from, format string, args ...any) named {

@@ -45,10 +45,9 @@ func SetField(h interface {
 	Del(name string)
 }, name, value string) {
 	switch {
-	case name == StatusHeader:
-		h.Del(ReplayedHeader) // of another server that the handler asked
-		fallthrough
-	case name == ReplayedHeader:
+	case name == StatusHeader && value == "":
+		h.Del(ReplayedHeader)
+	case name == StatusHeader || name == ReplayedHeader:
 		h.SetCanonical(lent(name), lent(value))
 	case name == "Content-Type" && strings.IndexByte(value, '\n') < 0 && strings.IndexByte(value, '\r') < 0:
 		h.SetContentType(value)

@@ -71,7 +71,8 @@ type Exchange interface {
 	Fields(to FieldReader)
 
 	// Mark puts the verdict into the header of an answer that has not left. The
-	// last one counts.
+	// last one counts. The zero Verdict takes [ReplayedHeader] away, which another
+	// server's answer that the handler passed on may have brought.
 	Mark(v Verdict)
 
 	// Release lets the answer that Run held back go.

@@ -298,6 +298,9 @@ func (j *judgement) do() error {
 	if j.entered != nil {
 		j.verdict = verdict
 		if !broken.Is(broken.I6NoVerdict) {
+			if j.kept.replayed {
+				j.x.Mark(0)
+			}
 			j.x.Mark(verdict)
 		}
 		j.x.Release()
