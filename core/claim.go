@@ -3,7 +3,6 @@ package idem
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -173,13 +172,22 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 
 // asker gathers what judges this claim beside the record.
 func (c *Claim) asker() asker {
+	var now time.Time
+	if c.id.token {
+		now = c.g.clock.now()
+	}
+	return c.askerAt(now)
+}
+
+// askerAt is asker at a moment of the host's clock, which a client's key has no need
+// of.
+func (c *Claim) askerAt(now time.Time) asker {
 	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
 	if c.again != nil {
 		a.earlier = c.earlier
 	}
 	if a.token {
-		now := c.g.clock.corrected()
-		age := now.Sub(c.id.issued)
+		age := c.g.clock.correct(now).Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
 		if c.observes() { // what is counted is what Enforce would have said
@@ -297,7 +305,7 @@ func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	if broken.Is(broken.AuditClaimUnwritten) {
 		unseen = nil
 	}
-	now := g.clock.now()
+	now := c.now()
 	if !c.bare && c.lateAt(now) {
 		unseen = errLate
 	}
@@ -308,20 +316,6 @@ func (g *Guard) conclude(ctx context.Context, c *Claim, err error) error {
 	}
 	c.begin(ctx, now)
 	return err
-}
-
-var errLate = errors.New("the claim was won too late to be used: less than the margin of its lease is left")
-
-// late tells whether the store took so long that less than the margin of the
-// lease is left; such a claim is given back unstarted (PROTOCOL I11).
-func (c *Claim) late() bool {
-	c.mu.Lock() // an item of a batch that is held may be renewed just now
-	defer c.mu.Unlock()
-	return c.lateAt(c.g.clock.now())
-}
-
-func (c *Claim) lateAt(now time.Time) bool {
-	return passed(c.deadline, now) && !broken.Is(broken.I11LateStart)
 }
 
 // observe starts a step about this claim.

@@ -55,6 +55,24 @@ func passed(moment, now time.Time) bool {
 	return !now.Before(moment) || !now.Round(0).Before(moment.Round(0))
 }
 
+// ran is how long something has taken that began then, by the monotonic clock alone:
+// what a handler usually takes is no matter of a machine that slept.
+func (c *clock) ran(then time.Time) time.Duration {
+	if c.host {
+		return time.Since(then)
+	}
+	return max(0, c.read().Sub(then))
+}
+
+// after is now for a moment that follows then at once, within this process. It reads
+// half of the host's clock; a sleep of the machine in between is the keeper's to see.
+func (c *clock) after(then time.Time) time.Time {
+	if c.host {
+		return then.Add(time.Since(then))
+	}
+	return c.read()
+}
+
 // corrected is the store's time as far as it is known, else the host's.
 func (c *clock) corrected() time.Time { return c.correct(c.read()) }
 

@@ -98,7 +98,7 @@ func (n *namer) fingerprint(choice FingerprintChoice, content Content) Fingerpri
 	if kind := content.kind(); kind != bodyRaw && len(body) > 0 && len(body) <= maxCanonical {
 		start := len(h.msg)
 		h.msg = append(h.msg, byte(kind))
-		appendBody := appendJSON
+		appendBody := h.tree.appendJSON
 		if kind == bodyForm {
 			appendBody = appendForm
 		}
@@ -109,8 +109,8 @@ func (n *namer) fingerprint(choice FingerprintChoice, content Content) Fingerpri
 		h.msg = h.msg[:start]
 	}
 	h.msg = append(h.msg, byte(bodyRaw))
-	_, _ = h.mac.Write(h.msg)
-	_, _ = h.mac.Write(body)
+	h.write(h.msg)
+	h.write(body)
 	h.msg = binary.BigEndian.AppendUint64(h.msg[:0], uint64(len(body)))
 	return h.fingerprint(plan)
 }
@@ -168,7 +168,7 @@ func (n *namer) streamFingerprint(choice FingerprintChoice, content Content) *Fi
 		kind = bodyNone
 	}
 	s.h.msg = append(s.h.msg, byte(kind))
-	_, _ = s.h.mac.Write(s.h.msg)
+	s.h.write(s.h.msg)
 	s.h.msg = s.h.msg[:0]
 	return s
 }
@@ -180,7 +180,8 @@ func (s *FingerprintStream) Write(piece []byte) (int, error) {
 	if s.plan.none {
 		return len(piece), nil
 	}
-	return s.h.mac.Write(piece)
+	s.h.write(piece)
+	return len(piece), nil
 }
 
 // Fingerprint ends the body and returns its fingerprint, the same however often

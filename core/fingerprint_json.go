@@ -3,7 +3,6 @@ package idem
 import (
 	"bytes"
 	"slices"
-	"sync"
 )
 
 // maxJSONDepth is how deep containers may be nested in a body compared by
@@ -41,8 +40,6 @@ type pick struct {
 	node  uint32
 }
 
-var jsonTrees = sync.Pool{New: func() any { return &jsonTree{} }}
-
 // appendJSON appends the canonical encoding of a JSON body. It reports false,
 // and appends nothing, where the body has none: then it is compared raw.
 //
@@ -55,23 +52,27 @@ var jsonTrees = sync.Pool{New: func() any { return &jsonTree{} }}
 // document that readers disagree about has no canonical form: one with two
 // members of one name, with text that is not UTF-8 or with half a surrogate
 // pair.
-func appendJSON(dst, body []byte, plan *fingerprintPlan) ([]byte, bool) {
-	t := jsonTrees.Get().(*jsonTree)
+func (t *jsonTree) appendJSON(dst, body []byte, plan *fingerprintPlan) ([]byte, bool) {
 	t.src, t.pos = body, 0
 	t.text, t.nodes, t.order, t.members = t.text[:0], t.nodes[:0], t.order[:0], t.members[:0]
 	if len(body) > maxDirect || plan.tree != nil || plan.only {
 		return t.appendTree(dst, body, plan)
 	}
-	t.space()
-	out, ok := t.direct(dst, 0)
-	if t.space(); ok && t.pos == len(body) {
-		dst = out
-	} else {
-		ok = false
+	begin := len(dst)
+	out := slices.Grow(dst, room(body))
+	out = out[:cap(out)]
+	at, _ := t.after(0)
+	end, at := t.direct(out, begin, at, 0)
+	ok := false
+	if at >= 0 {
+		at, _ = t.after(at)
+		ok = at == len(body)
 	}
 	t.src = nil
-	jsonTrees.Put(t)
-	return dst, ok
+	if !ok {
+		return dst, false
+	}
+	return out[:end], true
 }
 
 // appendTree is appendJSON by way of the tree.
@@ -88,8 +89,8 @@ func (t *jsonTree) appendTree(dst, body []byte, plan *fingerprintPlan) ([]byte, 
 		ok = false
 	}
 	t.src = nil
-	if cap(t.text) <= maxPooledScratch && cap(t.nodes) <= maxPooledScratch/32 {
-		jsonTrees.Put(t)
+	if cap(t.text) > maxPooledScratch || cap(t.nodes) > maxPooledScratch/32 {
+		*t = jsonTree{}
 	}
 	return dst, ok
 }

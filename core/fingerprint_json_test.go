@@ -17,7 +17,7 @@ import (
 
 // canonical is the canonical encoding of a JSON body.
 func canonical(body []byte) ([]byte, bool) {
-	return appendJSON(nil, body, planCanonical)
+	return new(jsonTree).appendJSON(nil, body, planCanonical)
 }
 
 func TestCanonicalJSON(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"maps"
 	"slices"
@@ -122,6 +121,7 @@ type Guard struct {
 // makes another one, and whoever began with this one ends with it.
 type operation struct {
 	*standing
+	guard      *Guard
 	policy     *Policy
 	hash       string        // of the policy, to notice that processes differ
 	leastLease time.Duration // that the store allows
@@ -191,7 +191,6 @@ func New(cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	g.hooks, g.audit = hooksOf(g, cfg.Hooks), auditingOf(&cfg, g.log)
-	g.running.seed = maphash.MakeSeed()
 	g.keeper = newKeeper(g)
 	g.janitor = newJanitor(g)
 	var refused *cardRefusal
@@ -362,7 +361,7 @@ func (g *Guard) under(s *standing, p *Policy) *operation {
 	life, _ := lifeCode(p.TokenLife)
 	hash := hashOf(p)
 	s.card.runs(hash)
-	return &operation{standing: s, policy: p, hash: hash, leastLease: leastLease(g.describe), life: life}
+	return &operation{standing: s, guard: g, policy: p, hash: hash, leastLease: leastLease(g.describe), life: life}
 }
 
 // Policy returns the running policy of an operation, defaults filled in, and

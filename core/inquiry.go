@@ -69,7 +69,11 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.inFlight()
 		return false
 	}
-	a := c.asker()
+	var now time.Time // a token's age and its claim's lease count from one moment
+	if c.id.token {
+		now = c.g.clock.now()
+	}
+	a := c.askerAt(now)
 	st, verdict := judge(&a, &q.f)
 	if !q.have && (q.look || st == stepAnswer || c.holder() != nil) {
 		st = stepLook
@@ -86,6 +90,9 @@ func (q *inquiry) next(ctx context.Context) bool {
 	if c.looks && st != stepLook && st != stepWait && st != stepAnswer {
 		q.inFlight() // the other owner left nothing to replay
 		return false
+	}
+	if st.claims() && now.IsZero() {
+		now = c.g.clock.now()
 	}
 	q.st, q.ctx = st, ctx
 	switch st {
@@ -106,17 +113,14 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.first = c.g.clock.now()
 		q.op = Op{Kind: OpLoad, Name: c.id.name, Step: "load"}
 	case stepCreate:
-		now := c.g.clock.now()
 		c.freshIn(&q.mine, now, StateProcessing, c.claimFlags())
 		q.claims(now, OpCreate, nil)
 	case stepTake:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		now := c.g.clock.now()
 		q.mine = taken(q.f, c.freshAt(now, StateProcessing, c.claimFlags()))
 		q.claims(now, OpSwap, q.f.value)
 	case stepForce:
 		c.followed = string(c.g.noteOf(c.id.name, &q.f.rec))
-		now := c.g.clock.now()
 		q.mine = taken(q.f, c.freshAt(now, StateProcessing, flagForced))
 		q.claims(now, OpSwap, q.f.value)
 	case stepBury:

@@ -25,23 +25,31 @@ func newKeyedHash(secret []byte, label string) *keyedHash {
 	if err != nil {
 		panic("idem: deriving a key of 32 bytes cannot fail: " + err.Error())
 	}
+	states := newMACStates(key)
 	return &keyedHash{pool: sync.Pool{New: func() any {
-		return &hashState{mac: hmac.New(sha256.New, key), msg: make([]byte, 0, 256)}
+		return &hashState{mac: hmac.New(sha256.New, key), states: states.another(), msg: make([]byte, 0, 256)}
 	}}}
 }
 
-// hashState is one state taken from a pool: build the message in msg, then call
-// digest. What it returns is good until the state is given back.
+// hashState is one state taken from a pool: build the message in msg, or write what
+// comes in pieces, then call digest. What it returns is good until the state is given
+// back.
 type hashState struct {
-	mac hash.Hash
-	msg []byte
-	sum [sha256.Size]byte
+	mac    hash.Hash
+	fed    bool       // mac was written to
+	states *macStates // for a message that lies in msg whole; nil: mac does that, too
+	msg    []byte
+	sum    [sha256.Size]byte
+	tree   jsonTree // where a body is read that goes into msg
 }
 
 // take returns an empty state.
 func (k *keyedHash) take() *hashState {
 	h := k.pool.Get().(*hashState)
-	h.mac.Reset()
+	if h.fed {
+		h.mac.Reset()
+		h.fed = false
+	}
 	h.msg = h.msg[:0]
 	return h
 }
@@ -52,9 +60,20 @@ func (k *keyedHash) give(h *hashState) {
 	}
 }
 
-// digest returns the MAC of what was written to mac so far and then msg.
+// write adds a piece of the message, in front of msg.
+func (h *hashState) write(piece []byte) {
+	h.fed = true
+	_, _ = h.mac.Write(piece) // a hash never fails
+}
+
+// digest returns the MAC of what was written so far and then msg.
 func (h *hashState) digest() []byte {
-	_, _ = h.mac.Write(h.msg)
+	if !h.fed && h.states != nil {
+		if sum, ok := h.states.sum(h.sum[:0], &h.msg); ok {
+			return sum
+		}
+	}
+	h.write(h.msg)
 	return h.mac.Sum(h.sum[:0])
 }
 

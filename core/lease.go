@@ -67,6 +67,29 @@ func (c *Claim) lookAgain(failed bool) time.Time {
 	return earliest(due, c.deadline, c.start.Add(c.policy().MaxRun))
 }
 
+// now is the time at which a claim that was won begins. A store in this process
+// answers at once, so that the moment before it was asked tells the date.
+func (c *Claim) now() time.Time {
+	if c.g.steps || c.bare {
+		return c.g.clock.now()
+	}
+	return c.g.clock.after(c.deadline.Add(c.margin - c.lease))
+}
+
+var errLate = errors.New("the claim was won too late to be used: less than the margin of its lease is left")
+
+// late tells whether the store took so long that less than the margin of the
+// lease is left; such a claim is given back unstarted (PROTOCOL I11).
+func (c *Claim) late() bool {
+	c.mu.Lock() // an item of a batch that is held may be renewed just now
+	defer c.mu.Unlock()
+	return c.lateAt(c.g.clock.now())
+}
+
+func (c *Claim) lateAt(now time.Time) bool {
+	return passed(c.deadline, now) && !broken.Is(broken.I11LateStart)
+}
+
 func earliest(first time.Time, more ...time.Time) time.Time {
 	for _, t := range more {
 		if t.Before(first) {

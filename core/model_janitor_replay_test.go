@@ -3,7 +3,6 @@ package idem
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"log/slog"
 	"time"
 )
@@ -167,8 +166,7 @@ func (a *modelActor) hear(w *modelWire, silence bool) {
 func modelGuard(p Policy) (*Guard, *identity) {
 	p.Lease, p.Retention = janitorLease*modelTick, modelRetention
 	g := &Guard{
-		running: runningClaims{seed: maphash.MakeSeed()},
-		clock:   newClock(func() time.Time { return modelEpoch }), describe: Description{MaxValue: 1 << 20},
+		clock: newClock(func() time.Time { return modelEpoch }), describe: Description{MaxValue: 1 << 20},
 		watch: newWatch(nil), log: slog.New(slog.DiscardHandler),
 	}
 	g.janitor = &janitor{g: g, poke: make(chan struct{}, 1)}

@@ -18,26 +18,33 @@ import (
 // It is the one thing of a claim that a handler can keep for longer than its run,
 // so it is no part of the claim: a claim of [Do] that ended is used again, its
 // context never is.
+//
+// It is kept small (96 bytes), as every run allocates one.
 type runContext struct {
-	mu     sync.Mutex
-	claim  *Claim          // nil once it is used again
-	lent   bool            // somebody may hold the claim
-	parent context.Context // of the request; its values stay
-	whole  context.Context // nil until it is needed
-	cancel context.CancelCauseFunc
-	why    error   // it has ended: the cause
-	left   remains // of a claim that is used again
+	mu      sync.Mutex
+	claim   *Claim          // nil once it is used again
+	parent  context.Context // of the request; its values stay
+	whole   *wholeContext   // nil until it is needed
+	left    remains         // of a claim that is used again
+	verdict Verdict         // of such a claim
+	lent    bool            // somebody may hold the claim
+	ended   bool            // of one without whole: it is cancelled
+}
+
+// wholeContext is one that can be waited for.
+type wholeContext struct {
+	context.Context
+	cancel context.CancelCauseFunc // nil of the request's own
+	why    error                   // it has ended: the cause
 }
 
 // remains are what the context of a run still answers with when its claim is used
 // again.
 type remains struct {
-	g       *Guard
-	op      *operation
-	name    string
-	fp      Fingerprint
-	fence   uint64
-	verdict Verdict
+	op    *operation
+	name  string
+	fp    Fingerprint
+	fence uint64
 }
 
 type runKey struct{}
@@ -49,14 +56,18 @@ func beginRun(c *Claim, parent context.Context) *runContext {
 
 // attachRun makes the context of a run that its connection ends, too.
 func attachRun(c *Claim, parent context.Context) *runContext {
-	r := &runContext{claim: c}
-	r.whole, r.cancel = context.WithCancelCause(parent)
-	return r
+	return &runContext{claim: c, whole: newWholeContext(parent)}
 }
 
 // lendRun makes the context of a run that is none of the guard's business.
 func lendRun(c *Claim, parent context.Context) *runContext {
-	return &runContext{claim: c, whole: parent}
+	return &runContext{claim: c, whole: &wholeContext{Context: parent}}
+}
+
+func newWholeContext(parent context.Context) *wholeContext {
+	w := new(wholeContext)
+	w.Context, w.cancel = context.WithCancelCause(parent)
+	return w
 }
 
 // lend returns the claim to somebody who may keep it: it is not used again. Of a
@@ -68,7 +79,7 @@ func (r *runContext) lend() *Claim {
 	if r.claim == nil {
 		was := r.left
 		r.claim = &Claim{
-			g: was.g, id: &identity{op: was.op, name: was.name, bound: true}, fp: was.fp, rec: record{fence: was.fence, fp: was.fp}, verdict: was.verdict,
+			g: was.op.guard, id: &identity{op: was.op, name: was.name, bound: true}, fp: was.fp, rec: record{fence: was.fence, fp: was.fp}, verdict: r.verdict,
 			position: -1, won: true, ended: true, run: r,
 		}
 		r.claim.quiet.L = &r.claim.mu
@@ -98,19 +109,25 @@ func (r *runContext) part() bool {
 	if broken.Is(broken.I1ClaimUsedAgain) {
 		return true
 	}
-	r.left = remains{c.g, c.id.op, c.id.name, c.rec.fp, c.rec.fence, c.verdict}
+	r.left, r.verdict = remains{c.id.op, c.id.name, c.rec.fp, c.rec.fence}, c.verdict
 	r.claim = nil
 	return true
 }
 
 // made is the context that can be waited for.
-func (r *runContext) made() context.Context {
+func (r *runContext) made() *wholeContext {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.make()
+}
+
+// make is made for who holds r.mu.
+func (r *runContext) make() *wholeContext {
 	if r.whole == nil {
-		r.whole, r.cancel = context.WithCancelCause(context.WithoutCancel(r.parent))
-		if r.why != nil {
-			r.cancel(r.why)
+		r.whole = newWholeContext(context.WithoutCancel(r.parent))
+		if r.ended {
+			r.whole.why = context.Canceled
+			r.whole.cancel(context.Canceled)
 		}
 	}
 	return r.whole
@@ -122,14 +139,19 @@ func (r *runContext) end(why error) {
 		return
 	}
 	r.mu.Lock()
-	if r.why == nil {
-		r.why = why
+	if r.whole == nil && (r.ended || why == context.Canceled) {
+		r.ended = true
+		r.mu.Unlock()
+		return
 	}
-	why = r.why
-	cancel := r.cancel
+	whole := r.make()
+	if whole.why == nil {
+		whole.why = why
+	}
+	why = whole.why
 	r.mu.Unlock()
-	if cancel != nil {
-		cancel(why)
+	if whole.cancel != nil {
+		whole.cancel(why)
 	}
 }
 
@@ -153,12 +175,12 @@ func (r *runContext) Err() error {
 		return nil
 	}
 	r.mu.Lock()
-	whole, why := r.whole, r.why
+	whole, ended := r.whole, r.ended
 	r.mu.Unlock()
 	switch {
 	case whole != nil:
 		return whole.Err()
-	case why != nil:
+	case ended:
 		return context.Canceled
 	}
 	return nil

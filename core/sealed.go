@@ -20,8 +20,13 @@ func (g *Guard) encode(name string, r *record) []byte {
 
 // encodeIn is encode into space, where that is enough.
 func (g *Guard) encodeIn(space []byte, name string, r *record) []byte {
-	if n := g.encodedSize(r); n > cap(space) {
-		space = make([]byte, 0, n)
+	return g.encodeSized(space, g.encodedSize(r), name, r)
+}
+
+// encodeSized is encodeIn for who knows the encoded size.
+func (g *Guard) encodeSized(space []byte, size int, name string, r *record) []byte {
+	if size > cap(space) {
+		space = make([]byte, 0, size)
 	}
 	return r.appendSealed(space[:0], g.sealer, name)
 }

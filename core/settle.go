@@ -82,10 +82,13 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	}
 	c.ended = true
 	target := c.target(out, p, undone)
+	if c.g.watch.at(StepSettle) { // nobody else asks
+		target.first = c.g.clock.now()
+	}
 	c.mu.Unlock()
 	c.unkept = c.g.keeper.remove(c)
 	if !c.reserved {
-		c.id.op.usual.add(elapsed(c.start, target.first), c.policy().AdaptiveLease)
+		c.id.op.usual.add(c.g.clock.ran(c.start), c.policy().AdaptiveLease)
 	}
 	return target, nil
 }
@@ -144,14 +147,16 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	if c.marked {
 		r.flags |= flagEffects
 	}
+	size := 0
 	switch out {
 	case Completes, Fails:
 		r.state, r.answered, r.payload = StateSucceeded, true, p
 		if out == Fails {
 			r.state = StateFailed
 		}
-		if c.g.encodedSize(r) > c.g.describe.MaxValue {
+		if size = c.g.encodedSize(r); size > c.g.describe.MaxValue {
 			r.payload, c.cut = Payload{Partial: true}, true
+			size = 0
 		}
 	case Releases:
 		r.state = StateReleased
@@ -159,7 +164,10 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	default:
 		r.state = StateUncertain
 	}
-	c.final.value, c.final.first = c.g.encodeIn(c.scratch[:0], c.id.name, r), c.g.clock.now()
+	if size == 0 {
+		size = c.g.encodedSize(r)
+	}
+	c.final.value = c.g.encodeSized(c.scratch, size, c.id.name, r)
 	c.scratch = nil // it is that value now
 	if n := len(r.payload.Bytes); n > 0 && !c.g.sealer.sealing() && !broken.Is(broken.I4AnswerShared) {
 		r.payload.Bytes = c.final.value[len(c.final.value)-n:] // as written: the run's own bytes are its caller's to change
@@ -225,8 +233,13 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 		w.end("", err)
 		return
 	}
-	f := readFound(res)
-	switch ownerHears(&p.rec, res.Done || (w.create && string(res.Value) == string(p.value)), f) {
+	var f found
+	what := replyDone
+	if !res.Done && !(w.create && string(res.Value) == string(p.value)) {
+		f = readFound(res)
+		what = ownerHears(&p.rec, false, f)
+	}
+	switch what {
 	case replyDone:
 		if res.Weak {
 			c.mu.Lock()

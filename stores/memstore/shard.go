@@ -65,26 +65,25 @@ type place struct {
 }
 
 // find returns the record under a name and whether it still counts; nil where
-// none was ever, or none any more.
-func (sh *shard) find(hash uint64, name string, now time.Duration) (r *record, live bool) {
+// none was ever, or none any more. stray tells whether another has its hash.
+func (sh *shard) find(hash uint64, name string, now time.Duration) (r *record, live, stray bool) {
 	r = sh.byHash[hash]
-	if r != nil && string(r.name()) != name {
-		r = sh.strays[name]
-	} else if r == nil && len(sh.strays) > 0 {
+	if stray = r != nil && string(r.name()) != name; stray || r == nil && len(sh.strays) > 0 {
 		r = sh.strays[name]
 	}
-	return r, r != nil && r.expires > now
+	return r, r != nil && r.expires > now, stray
 }
 
 // insert adds a record whose cost is booked already, under a name that is free.
-func (sh *shard) insert(hash uint64, name string, value []byte, expires time.Duration) {
+// stray is as find told it.
+func (sh *shard) insert(hash uint64, name string, value []byte, expires time.Duration, stray bool) {
 	text := make([]byte, 0, roomOf(name, value))
 	r := sh.blank()
 	*r = record{text: append(append(text, name...), value...), nameLen: int32(len(name)), place: int32(len(sh.order)), expires: expires}
 	switch {
 	case sh.byHash == nil:
 		sh.byHash = map[uint64]*record{hash: r}
-	case sh.byHash[hash] == nil:
+	case !stray:
 		sh.byHash[hash] = r
 	case sh.strays == nil:
 		sh.strays = map[string]*record{name: r}

@@ -142,7 +142,7 @@ func (s *Store) create(hash uint64, name string, value []byte, ttl time.Duration
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.elapsed()
-	there, live := sh.find(hash, name, now)
+	there, live, stray := sh.find(hash, name, now)
 	if broken.Is(broken.S9StoreLooksFirst) {
 		sh.lookAway()
 	}
@@ -156,7 +156,7 @@ func (s *Store) create(hash uint64, name string, value []byte, ttl time.Duration
 	if !s.take(cost, s.room-s.room/settleShare) {
 		return idem.Result{}, true
 	}
-	sh.insert(hash, name, value, now+ttl)
+	sh.insert(hash, name, value, now+ttl, stray)
 	return idem.Result{Done: true}, false
 }
 
@@ -189,7 +189,7 @@ func (s *Store) swap(hash uint64, name string, old, value []byte, ttl time.Durat
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.elapsed()
-	there, live := sh.find(hash, name, now)
+	there, live, _ := sh.find(hash, name, now)
 	if !live {
 		return idem.Result{}, 0
 	}
@@ -220,7 +220,7 @@ func (s *Store) Load(ctx context.Context, name string) (idem.Result, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.elapsed()
-	if r, live := sh.find(hash, name, now); live {
+	if r, live, _ := sh.find(hash, name, now); live {
 		return r.told(now), nil
 	}
 	return idem.Result{}, nil
