@@ -57,6 +57,8 @@ type Claim struct {
 	shown  bool          // others of this process may hold it; guarded by that shard
 	unseen bool          // it ended without having been shown
 	unkept bool          // it ended with no renewal under way
+	lone   bool          // it is its Do's alone, if its run does not hand it out
+	parted bool          // and its run did not, and has let go of it: see recycle
 	unsure bool          // a call about it had no known outcome, if only at first
 
 	out     atomic.Pointer[lookout] // who looks out for its record, if several callers are about it
@@ -337,11 +339,10 @@ func (c *Claim) freshAt(now time.Time, s State, flags byte) (r record) {
 
 func (c *Claim) freshIn(r *record, now time.Time, s State, flags byte) {
 	c.takesLease()
-	*r = record{
-		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.correct(now).UnixMicro()),
-		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
-		note: c.note, scope: c.id.scope,
-	}
+	*r = record{} // and field by field, or it would be made elsewhere and copied
+	r.state, r.flags, r.owner, r.fence = s, flags, c.nonce, uint64(c.g.clock.correct(now).UnixMicro())
+	r.lease, r.t0 = uint16(c.lease/minLease), uint32(c.policy().retentionFor(c.id.life)/time.Second)
+	r.fp, r.trace, r.note, r.scope = c.fp, c.trace, c.note, c.id.scope
 }
 
 // hear wins the claim where the store did it, or where f, which is what is there

@@ -16,7 +16,7 @@ var claims = sync.Pool{New: func() any { return new(Claim) }}
 // recycle gives back a claim of [Do] that is over. Its callers get the answer and
 // never the claim, so it is nobody's to hold any more, save where
 //
-//   - its run handed it out, or may be about to: see runContext.part;
+//   - its run handed it out, or may be about to: see endRun;
 //   - it followed a record with a note, which its context still tells of;
 //   - another request of this process found it, by its record or in a look-out;
 //   - a renewal, a mark or the janitor is at work on it, or it lost its record;
@@ -25,10 +25,7 @@ var claims = sync.Pool{New: func() any { return new(Claim) }}
 //
 // Those are left to the collector.
 func (c *Claim) recycle() {
-	if c.hooked != nil || c.audited != nil || c.followed != "" || c.out.Load() != nil {
-		return
-	}
-	if c.won && (c.bare || !c.run.part()) || c.unsure {
+	if c.knownElsewhere() || c.won && !c.parted || c.unsure {
 		return
 	}
 	scratch := c.scratch
@@ -40,6 +37,21 @@ func (c *Claim) recycle() {
 		c.scratch = scratch[:0]
 	}
 	claims.Put(c)
+}
+
+// knownElsewhere tells whether somebody has been told of the claim who may look at it.
+func (c *Claim) knownElsewhere() bool {
+	return c.hooked != nil || c.audited != nil || c.followed != "" || c.out.Load() != nil
+}
+
+// endRun ends the context of a run whose outcome is settled. A claim of Do that nobody
+// else can know is parted from it, in the same step: from here on its Do alone has it.
+func (c *Claim) endRun() {
+	if !c.lone || c.bare || c.knownElsewhere() {
+		c.run.end(context.Canceled)
+	} else if c.run.endAndPart() {
+		c.parted = true // written only by whom it is left to
+	}
 }
 
 // alone tells whether nobody but its Do has to do with a claim that nobody holds.

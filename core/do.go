@@ -106,6 +106,7 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	if g.watch.at(StepRun) {
 		runCtx, end = c.observe(c.run, Step{Kind: StepRun})
 	}
+	c.lone = true
 	returned, read, s := false, false, ended{Settlement: Settlement{Claim: c}}
 	defer func() {
 		switch { // a panic or runtime.Goexit, which go on by themselves
@@ -128,9 +129,12 @@ func Do[T any](ctx context.Context, g *Guard, in Intent, codec Codec[T], fn func
 	ending(ctx, &s, codec, v, err)
 	read = true
 	_ = c.settle(ctx, s.Outcome, s.Payload, s.undone) // the verdict says what became of it
-	verdict := c.ends()
-	c.recycle()
-	return v, verdict, err
+	if c.parted {
+		verdict := c.verdict
+		c.recycle()
+		return v, verdict, err
+	}
+	return v, c.ends(), err
 }
 
 // errNothingToRun is said before anything is claimed: a run that fails on nil

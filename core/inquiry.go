@@ -143,7 +143,8 @@ func (q *inquiry) inFlight() {
 // sent after the moment first.
 func (q *inquiry) claims(first time.Time, kind OpKind, old []byte) {
 	op, mine := &q.op, &q.mine
-	*op = Op{Kind: kind, Old: old}
+	*op = Op{}
+	op.Kind, op.Old = kind, old
 	var space []byte
 	if q.c.start.IsZero() { // once only: an earlier value may still be on its way
 		space = q.c.space[:0]

@@ -225,7 +225,9 @@ func (k *keeper) put(c *Claim, due time.Time) {
 
 func (k *keeper) take(i int) *Claim {
 	c, end := k.heap[i], len(k.heap)-1
-	k.swap(i, end)
+	if i < end {
+		k.swap(i, end)
+	}
 	k.heap[end] = nil
 	k.heap = k.heap[:end]
 	c.position = -1

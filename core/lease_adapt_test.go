@@ -89,6 +89,29 @@ func TestDurationsAreLearnedByManyAtOnce(t *testing.T) {
 	}
 }
 
+// Every run counts until enough is known, and where leases follow; else those whose
+// nonce happens to say so.
+func TestAQuarterOfTheRunsIsEnough(t *testing.T) {
+	var d durations
+	wanted := func(adapts bool) (n int) {
+		for chance := range 256 {
+			if d.wants(adapts, byte(chance)) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := wanted(false); n != 256 {
+		t.Errorf("%d of 256 while nothing is known", n)
+	}
+	for range shortWindow {
+		d.add(time.Second, false)
+	}
+	if usual, adaptive := wanted(false), wanted(true); usual != 64 || adaptive != 256 {
+		t.Errorf("%d of 256, with an adaptive lease %d: want 64 and 256", usual, adaptive)
+	}
+}
+
 func BenchmarkDurations(b *testing.B) {
 	for name, adapts := range map[string]bool{"usual": false, "adaptive": true} {
 		b.Run(name, func(b *testing.B) {

@@ -61,6 +61,7 @@ func (g *Guard) SetPolicy(p Policy) error {
 		g.leaveOpen(s)
 	}
 	s.running.Store(next)
+	g.swaps.Add(1)
 	text, _ := json.Marshal(p) // plain data: it cannot fail
 	g.log.LogAttrs(context.Background(), slog.LevelInfo, "policy was changed", attrOp(next), slog.String("policy", string(text)))
 	return nil

@@ -49,6 +49,23 @@ func (s *shelf) cardOf(t testing.TB) (c card) {
 	return c
 }
 
+// Who asked for the number before it read the policy never keeps an old one.
+func TestPolicyChangesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guardOn(t, newShelf())
+		if n := g.PolicyChanges(); n != 0 {
+			t.Errorf("%d changes of a new guard", n)
+		}
+		changed(t, g, func(p *Policy) { p.MaxRun = time.Minute })
+		if n := g.PolicyChanges(); n != 1 {
+			t.Errorf("%d changes after one", n)
+		}
+		if err := g.SetPolicy(with(g, func(p *Policy) { p.Lease = -1 })); err == nil || g.PolicyChanges() != 1 {
+			t.Errorf("a policy that was refused (%v) is a change", err)
+		}
+	})
+}
+
 func TestS8_ARunKeepsThePolicyItBeganWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -94,11 +94,22 @@ func (r *runContext) recorded() bool {
 	return r.claim == nil || r.claim.Recorded()
 }
 
-// part lets go of the claim, whose run has ended, so that it can be used again. It
-// fails where somebody may hold it.
-func (r *runContext) part() bool {
+// endAndPart ends it as a run ends that was settled, and tells whether it let go of
+// the claim, so that it can be used again.
+func (r *runContext) endAndPart() bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	whole := r.whole
+	r.ended = r.ended || whole == nil
+	parted := r.part()
+	r.mu.Unlock()
+	if whole != nil {
+		r.end(context.Canceled)
+	}
+	return parted
+}
+
+// part lets go of the claim. It fails where somebody may hold it. r.mu is held.
+func (r *runContext) part() bool {
 	c := r.claim
 	if r.lent && !broken.Is(broken.I1ClaimUsedAgain) { // and whoever has it may be at work on it
 		return false

@@ -87,8 +87,8 @@ func (c *Claim) beginSettle(out Outcome, p Payload, undone bool) (*pending, erro
 	}
 	c.mu.Unlock()
 	c.unkept = c.g.keeper.remove(c)
-	if !c.reserved {
-		c.id.op.usual.add(c.g.clock.ran(c.start), c.policy().AdaptiveLease)
+	if usual, adapts := &c.id.op.usual, c.policy().AdaptiveLease; !c.reserved && usual.wants(adapts, c.nonce[0]) {
+		usual.add(c.g.clock.ran(c.start), adapts)
 	}
 	return target, nil
 }
@@ -105,7 +105,7 @@ func (c *Claim) endSettle(target *pending, end Ending, result string, err error)
 		c.hold(target)
 	}
 	c.endSettled(end, target, result, err)
-	c.run.end(context.Canceled)
+	c.endRun()
 	if c.hooked != nil {
 		c.afterSettle(target, result)
 	}
@@ -212,15 +212,17 @@ func (w *settling) next(context.Context) bool {
 		w.end("", errors.New("idem: the record kept changing under the settle"))
 		return false
 	}
-	w.c.mu.Lock()
-	defer w.c.mu.Unlock()
-	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle", Wake: w.c.id.op.wakes(w.c.g)}
-	w.op.Entry = w.c.settlingEntry(w.p, w.create)
+	c, op := w.c, &w.op
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	op.Kind, op.Name, op.Old, op.Value, op.TTL = OpSwap, c.id.name, c.known, w.p.value, w.p.rec.retention()
+	op.Step, op.Wake = "settle", c.id.op.wakes(c.g)
+	op.Entry = c.settlingEntry(w.p, w.create)
 	if w.create {
-		w.op.Kind = OpCreate
+		op.Kind = OpCreate
 	}
 	if broken.Is(broken.P11LeaseAsTTL) {
-		w.op.TTL = w.p.rec.leaseTime()
+		op.TTL = w.p.rec.leaseTime()
 	}
 	return true
 }

@@ -8,7 +8,8 @@ import (
 // durations learns how long an operation's handler takes from its last runs: the
 // 90th percentile of 64, by which a duplicate is told when to come again, and the
 // 99th of 192, by which leases are adapted. Adding to it takes no lock and no
-// memory; any number of goroutines may.
+// memory; any number of goroutines may. Where it is only a matter of when to come
+// again, a quarter of the runs is enough, once 64 are known.
 type durations struct {
 	runs   atomic.Int64
 	last   [longWindow]atomic.Int64
@@ -26,6 +27,12 @@ const (
 	// learnFrom is how many runs have to be known before leases are adapted.
 	learnFrom = 200
 )
+
+// wants tells whether a run is to be added. Which quarter of them is, is left to
+// chance: a byte of the claim's nonce.
+func (d *durations) wants(adapts bool, chance byte) bool {
+	return chance%4 == 0 || adapts || d.runs.Load() < shortWindow
+}
 
 // add notes a run. Every thirty-second makes the p90 anew, and where leases are
 // adapted every eighth the p99; what others add meanwhile is seen by the next.

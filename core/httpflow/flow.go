@@ -134,11 +134,13 @@ func (f *Flow) Route(operation string) *Route {
 // plan returns what follows from the operation's policy, made anew when the
 // policy was changed.
 func (rt *Route) plan() *plan {
-	policy, _ := rt.flow.Guard.Policy(rt.operation)
-	if p := rt.latest.Load(); p != nil && p.policy == policy {
+	changes := rt.flow.Guard.PolicyChanges()
+	if p := rt.latest.Load(); p != nil && p.changes == changes {
 		return p
 	}
+	policy, _ := rt.flow.Guard.Policy(rt.operation)
 	p := newPlan(rt.flow, policy, rt.places)
+	p.changes = changes
 	rt.latest.Store(p)
 	return p
 }
@@ -147,6 +149,7 @@ func (rt *Route) plan() *plan {
 type plan struct {
 	flow     *Flow
 	policy   *idem.Policy
+	changes  int64       // of policies, before this one was asked for
 	sources  []keySource // in the order in which they are looked at
 	tokens   bool        // a token may name the intent
 	headers  []string    // of keys that clients choose

@@ -201,7 +201,7 @@ func (s *Store) swap(hash uint64, name string, old, value []byte, ttl time.Durat
 		return idem.Result{Done: true}, 0
 	}
 	more := int64(there.grows(value))
-	if !s.take(more, s.room) {
+	if more != 0 && !s.take(more, s.room) {
 		return idem.Result{}, more
 	}
 	sh.replace(there, value, now+ttl)
