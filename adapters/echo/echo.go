@@ -54,6 +54,7 @@ func newExchange(c echo.Context) *exchange {
 
 func (x *exchange) PathValue(name string) string { return x.Unescaped(x.c.Param(name)) }
 func (x *exchange) Native() any                  { return x.c }
+func (x *exchange) OverLimit(err error) bool     { return err == echo.ErrStatusRequestEntityTooLarge }
 
 // ServeNet runs the handler with w and r where Echo's handlers look for them.
 func (x *exchange) ServeNet(w http.ResponseWriter, r *http.Request, held bool) (err error) {

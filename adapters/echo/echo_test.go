@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
 
 	echoidem "github.com/go-idem/idem/adapters/echo"
 	idem "github.com/go-idem/idem/core"
@@ -223,5 +224,26 @@ func TestNothingIsAddedWithoutAKey(t *testing.T) {
 	_, send := shop(t, func(c echo.Context) error { return echo.NewHTTPError(402) })
 	if w := send(""); w.Code != 402 || verdict(w) != "" {
 		t.Errorf("answered %d %q", w.Code, verdict(w))
+	}
+}
+
+// A body over Echo's own limit is 413, announced or found out: 400 would say that it
+// broke off.
+func TestABodyOverEchosLimitIsTooLarge(t *testing.T) {
+	for _, announced := range []bool{true, false} {
+		runs := 0
+		flow := newFlow(idem.Policy{Operation: operation, Preset: idem.API})
+		e := echo.New()
+		e.Use(middleware.BodyLimit("1K"))
+		e.POST("/orders", func(c echo.Context) error { runs++; return c.NoContent(http.StatusCreated) }, echoidem.Guard(flow, operation))
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/orders", strings.NewReader(strings.Repeat("x", 2<<10)))
+		r.Header.Set("Idempotency-Key", "k")
+		if !announced {
+			r.ContentLength = -1
+		}
+		e.ServeHTTP(w, r)
+		if w.Code != http.StatusRequestEntityTooLarge || runs != 0 {
+			t.Errorf("announced %v: %d, %d runs: %s", announced, w.Code, runs, w.Body)
+		}
 	}
 }

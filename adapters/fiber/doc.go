@@ -26,7 +26,9 @@
 // Without StreamRequestBody, Fiber has read the whole body before any handler is
 // called, so a forged token cannot keep it from being read. With it, a request
 // that is refused unread closes its connection: fasthttp would take what is left
-// of the body for the next request.
+// of the body for the next request. A multipart body of a told length fasthttp reads
+// and takes apart before any handler either way, unless the application sets
+// DisablePreParseMultipartForm.
 //
 // The handler's UserContext carries no cancellation of the connection, as in
 // Fiber anyway. Answers leave once the chain of handlers has returned: one that

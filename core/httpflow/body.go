@@ -35,11 +35,23 @@ type Body struct {
 	rest io.Reader // of a body that was not read to its end: what comes behind it
 }
 
+// BodyLimiter is the ability of a [Request] whose framework may limit bodies itself,
+// outside of the guard, by an error of its own: it tells that error from others with
+// which a body ends. That of net/http ([http.MaxBytesError]) needs nobody to tell it.
+type BodyLimiter interface {
+	OverLimit(err error) bool
+}
+
 // read reads the whole body, at most limit bytes. A body that says at once that
 // it is longer is not read at all.
 func (b *Body) read(r Request, limit int64) error {
 	lender, lends := r.(Lender)
 	err := b.readFrom(r, lender, limit)
+	if limits, ok := r.(BodyLimiter); ok && errors.Is(err, errCutOff) {
+		if end, ok := b.rest.(failing); ok && limits.OverLimit(end.err) {
+			return errTooLarge
+		}
+	}
 	if lends && errors.Is(err, errTaken) {
 		// Such a framework holds what somebody has read; its stream ends like this
 		// where the client went away.
