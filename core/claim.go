@@ -174,22 +174,13 @@ func (c *Claim) policy() *Policy { return c.id.op.policy }
 
 // asker gathers what judges this claim beside the record.
 func (c *Claim) asker() asker {
-	var now time.Time
-	if c.id.token {
-		now = c.g.clock.now()
-	}
-	return c.askerAt(now)
-}
-
-// askerAt is asker at a moment of the host's clock, which a client's key has no need
-// of.
-func (c *Claim) askerAt(now time.Time) asker {
 	a := asker{token: c.id.token, bound: c.id.bound, retake: c.policy().OnCrash == Retake, fp: c.fp, provable: true, force: c.force}
 	if c.again != nil {
 		a.earlier = c.earlier
 	}
 	if a.token {
-		age := c.g.clock.correct(now).Sub(c.id.issued)
+		a.at = c.g.clock.now()
+		age := c.g.clock.correct(a.at).Sub(c.id.issued)
 		a.expired = age >= c.id.life
 		a.provable = c.id.op.card.proves(c.id.issued, age, c.policy())
 		if c.observes() { // what is counted is what Enforce would have said
@@ -339,10 +330,11 @@ func (c *Claim) freshAt(now time.Time, s State, flags byte) (r record) {
 
 func (c *Claim) freshIn(r *record, now time.Time, s State, flags byte) {
 	c.takesLease()
-	*r = record{} // and field by field, or it would be made elsewhere and copied
-	r.state, r.flags, r.owner, r.fence = s, flags, c.nonce, uint64(c.g.clock.correct(now).UnixMicro())
-	r.lease, r.t0 = uint16(c.lease/minLease), uint32(c.policy().retentionFor(c.id.life)/time.Second)
-	r.fp, r.trace, r.note, r.scope = c.fp, c.trace, c.note, c.id.scope
+	*r = record{
+		state: s, flags: flags, owner: c.nonce, fence: uint64(c.g.clock.correct(now).UnixMicro()),
+		lease: uint16(c.lease / minLease), t0: uint32(c.policy().retentionFor(c.id.life) / time.Second), fp: c.fp, trace: c.trace,
+		note: c.note, scope: c.id.scope,
+	}
 }
 
 // hear wins the claim where the store did it, or where f, which is what is there

@@ -45,6 +45,7 @@ type asker struct {
 	retake   bool // onCrash
 	force    bool // asked for, allowed by the policy, and authorised
 	fp       Fingerprint
+	at       time.Time // of a token: when its age was told, by the host's clock
 	// earlier computes the request's fingerprint by an earlier choice, of this
 	// version; nil or false where that cannot be done.
 	earlier func(version byte) (Fingerprint, bool)

@@ -69,11 +69,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.inFlight()
 		return false
 	}
-	var now time.Time // a token's age and its claim's lease count from one moment
-	if c.id.token {
-		now = c.g.clock.now()
-	}
-	a := c.askerAt(now)
+	a := c.asker()
 	st, verdict := judge(&a, &q.f)
 	if !q.have && (q.look || st == stepAnswer || c.holder() != nil) {
 		st = stepLook
@@ -91,6 +87,7 @@ func (q *inquiry) next(ctx context.Context) bool {
 		q.inFlight() // the other owner left nothing to replay
 		return false
 	}
+	now := a.at // a token's age and its claim's lease count from one moment
 	if st.claims() && now.IsZero() {
 		now = c.g.clock.now()
 	}
@@ -143,8 +140,7 @@ func (q *inquiry) inFlight() {
 // sent after the moment first.
 func (q *inquiry) claims(first time.Time, kind OpKind, old []byte) {
 	op, mine := &q.op, &q.mine
-	*op = Op{}
-	op.Kind, op.Old = kind, old
+	*op = Op{Kind: kind, Old: old}
 	var space []byte
 	if q.c.start.IsZero() { // once only: an earlier value may still be on its way
 		space = q.c.space[:0]

@@ -147,16 +147,11 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	if c.marked {
 		r.flags |= flagEffects
 	}
-	size := 0
 	switch out {
 	case Completes, Fails:
 		r.state, r.answered, r.payload = StateSucceeded, true, p
 		if out == Fails {
 			r.state = StateFailed
-		}
-		if size = c.g.encodedSize(r); size > c.g.describe.MaxValue {
-			r.payload, c.cut = Payload{Partial: true}, true
-			size = 0
 		}
 	case Releases:
 		r.state = StateReleased
@@ -164,7 +159,9 @@ func (c *Claim) target(out Outcome, p Payload, undone bool) *pending {
 	default:
 		r.state = StateUncertain
 	}
-	if size == 0 {
+	size := c.g.encodedSize(r)
+	if r.answered && size > c.g.describe.MaxValue {
+		r.payload, c.cut = Payload{Partial: true}, true
 		size = c.g.encodedSize(r)
 	}
 	c.final.value = c.g.encodeSized(c.scratch, size, c.id.name, r)
@@ -212,17 +209,15 @@ func (w *settling) next(context.Context) bool {
 		w.end("", errors.New("idem: the record kept changing under the settle"))
 		return false
 	}
-	c, op := w.c, &w.op
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	op.Kind, op.Name, op.Old, op.Value, op.TTL = OpSwap, c.id.name, c.known, w.p.value, w.p.rec.retention()
-	op.Step, op.Wake = "settle", c.id.op.wakes(c.g)
-	op.Entry = c.settlingEntry(w.p, w.create)
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	w.op = Op{Kind: OpSwap, Name: w.c.id.name, Old: w.c.known, Value: w.p.value, TTL: w.p.rec.retention(), Step: "settle", Wake: w.c.id.op.wakes(w.c.g)}
+	w.op.Entry = w.c.settlingEntry(w.p, w.create)
 	if w.create {
-		op.Kind = OpCreate
+		w.op.Kind = OpCreate
 	}
 	if broken.Is(broken.P11LeaseAsTTL) {
-		op.TTL = w.p.rec.leaseTime()
+		w.op.TTL = w.p.rec.leaseTime()
 	}
 	return true
 }
@@ -236,12 +231,11 @@ func (w *settling) hear(ctx context.Context, res Result, err error) {
 		return
 	}
 	var f found
-	what := replyDone
-	if !res.Done && !(w.create && string(res.Value) == string(p.value)) {
+	done := res.Done || w.create && string(res.Value) == string(p.value)
+	if !done {
 		f = readFound(res)
-		what = ownerHears(&p.rec, false, f)
 	}
-	switch what {
+	switch ownerHears(&p.rec, done, f) {
 	case replyDone:
 		if res.Weak {
 			c.mu.Lock()
